@@ -1,0 +1,1 @@
+"""Bootstrap, local services and the commands `python3 -m infra …`; nothing imports it."""

@@ -1,0 +1,1 @@
+"""Pure rules and types: no clock, no environment, no I/O, no vendor import."""
