@@ -1,0 +1,1 @@
+"""The ledger: filings, attempts with leases, the journal of each attempt, verdicts."""

@@ -1,0 +1,79 @@
+"""What happened to a filing, read back from the ledger alone: for the demo's last table and for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tasks.store.connection import connect
+
+
+@dataclass(frozen=True, slots=True)
+class FilingSummary:
+    """Numbers of one attempt, and the filing's state and newest verdict.
+
+    The attempt is the one that submitted, or the newest where none did. `tokens` counts all kinds; `dollars` follows the price table;
+    `seconds` is from claim to end; `recall_at_4` and `chunks` belong to the index generation that the attempt used.
+    """
+
+    filing_id: str
+    state: str
+    receipt: str | None
+    attempt: int
+    attempts: int
+    outcome: str | None
+    reason: str
+    model: str
+    folder: str
+    generation: int
+    chunks: int
+    recall_at_4: float | None
+    turns: int
+    actions: int
+    searches: int
+    denied: int
+    seconds: float
+    tokens: int
+    dollars: float
+    last_tool: str | None
+    verdict: str | None
+
+
+def filing_summary(url: str, filing: str) -> FilingSummary | None:
+    """The summary of `filing`, or None where the ledger does not know it. Any role that reads the ledger may call it."""
+    with connect(url, read_only=True) as connection:
+        row = connection.execute(
+            """
+            WITH chosen AS (
+                SELECT * FROM ledger.attempts WHERE filing_id = %(filing)s
+                ORDER BY (outcome IS NOT DISTINCT FROM 'submitted') DESC, number DESC LIMIT 1
+            )
+            SELECT f.id, f.state, f.receipt, a.number,
+                (SELECT count(*) FROM ledger.attempts WHERE filing_id = f.id),
+                a.outcome, a.reason, a.model, a.folder, a.generation_id,
+                (SELECT count(*) FROM corpus.chunks WHERE generation_id = a.generation_id),
+                (SELECT (evaluation #>> '{score,recall_at_4}')::float FROM corpus.generations WHERE id = a.generation_id),
+                (SELECT count(*) FROM ledger.turns t WHERE t.filing_id = f.id AND t.attempt = a.number),
+                (SELECT count(*) FROM ledger.steps s WHERE s.filing_id = f.id AND s.attempt = a.number
+                    AND s.tool NOT LIKE 'search%%'),
+                (SELECT count(*) FROM ledger.steps s WHERE s.filing_id = f.id AND s.attempt = a.number
+                    AND s.tool LIKE 'search%%'),
+                (SELECT count(*) FROM ledger.steps s WHERE s.filing_id = f.id AND s.attempt = a.number
+                    AND s.status = 'denied'),
+                extract(epoch FROM coalesce(a.ended_at, clock_timestamp()) - a.claimed_at),
+                (SELECT coalesce(sum(input_tokens + output_tokens + cache_creation_input_tokens
+                    + cache_read_input_tokens), 0) FROM ledger.turns t WHERE t.filing_id = f.id AND t.attempt = a.number),
+                (SELECT coalesce(sum(dollars), 0) FROM ledger.turns t WHERE t.filing_id = f.id AND t.attempt = a.number),
+                (SELECT tool FROM ledger.steps s WHERE s.filing_id = f.id AND s.attempt = a.number
+                    ORDER BY number DESC LIMIT 1),
+                (SELECT outcome FROM ledger.verdicts v WHERE v.form = f.form AND v.report_id = f.report_id
+                    ORDER BY id DESC LIMIT 1)
+            FROM ledger.filings f JOIN chosen a ON a.filing_id = f.id
+            WHERE f.id = %(filing)s
+            """,
+            {"filing": filing},
+        ).fetchone()
+    if row is None:
+        return None
+    values = list(row)
+    values[16], values[17], values[18] = float(values[16]), int(values[17]), float(values[18])
+    return FilingSummary(*values)
