@@ -6,6 +6,7 @@ whatever its group. `settings_table()` is what `.env.example` and the README's t
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -14,6 +15,15 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# Nothing that Filewright builds on reports its use to its vendor. A person's own choice stands.
+for _variable, _value in (
+    ("DO_NOT_TRACK", "1"),
+    ("SCARF_NO_ANALYTICS", "true"),
+    ("GX_ANALYTICS_ENABLED", "false"),
+    ("HF_HUB_DISABLE_TELEMETRY", "1"),
+):
+    os.environ.setdefault(_variable, _value)
 
 
 class _Group(BaseSettings):

@@ -58,7 +58,7 @@ class LedgerJournal:
         self._write(
             "UPDATE ledger.steps AS s SET status = %s, text = %s, detail = %s, screenshot = %s, milliseconds = %s, "
             "ended_at = clock_timestamp() FROM ledger.attempts AS a "
-            "WHERE s.filing_id = %s AND s.attempt = %s AND s.number = %s AND s.ended_at IS NULL "
+            "WHERE s.filing_id = %s AND s.attempt = %s AND s.number = %s "
             "AND a.filing_id = s.filing_id AND a.number = s.attempt AND a.ended_at IS NULL",
             (
                 result.status,
