@@ -1,0 +1,31 @@
+"""`python -m portal`: serves the portal until it is told to stop. Exit 2 when a setting is wrong."""
+
+from __future__ import annotations
+
+import sys
+
+import uvicorn
+from pydantic import ValidationError
+
+from portal.app import create_app
+from portal.settings import PortalSettings
+
+
+def main() -> int:
+    """Serve the portal; the exit code."""
+    try:
+        settings = PortalSettings()
+        app = create_app(settings)
+    except ValidationError as error:
+        for problem in error.errors(include_url=False, include_input=False):
+            print(f"PORTAL_{'_'.join(map(str, problem['loc'])).upper()}: {problem['msg']}", file=sys.stderr)
+        return 2
+    except (ValueError, OSError) as error:
+        print(f"PORTAL_QUESTIONS: {error}", file=sys.stderr)
+        return 2
+    uvicorn.run(app, host=settings.host, port=settings.port, server_header=False, timeout_graceful_shutdown=5)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
