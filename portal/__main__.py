@@ -14,7 +14,7 @@ from portal.settings import PortalSettings
 def main() -> int:
     """Serve the portal; the exit code."""
     try:
-        settings = PortalSettings()
+        settings = PortalSettings()  # type: ignore[call-arg]  # its fields come from the environment
         app = create_app(settings)
     except ValidationError as error:
         for problem in error.errors(include_url=False, include_input=False):

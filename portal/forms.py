@@ -1,15 +1,18 @@
 """Reads a request's body into a `Form`: text fields, and which names came as a file or twice.
 
-It decides how much of a body is read and in which encodings a form may come. It never decides whether a value is good, and never
-keeps an uploaded file.
+It decides how much of a body is read and in which encodings a form may come. It never decides whether a value is good,
+and never keeps an uploaded file.
 
-Rules: at most `limit` bytes make a form; a larger body is read to its end and thrown away up to DRAIN_LIMIT, because a browser that is
-still sending shows its own error page instead of ours; at most MAX_FIELDS fields.
+Rules
+    at most `limit` bytes and MAX_FIELDS fields make a form
+    a larger body is read to its end and thrown away, up to DRAIN_LIMIT: a browser that is still sending when the
+    answer comes shows an error page of its own instead
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import AsyncGenerator
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import UploadFile
@@ -26,7 +29,7 @@ DRAIN_LIMIT = 16 * 1024 * 1024  # bytes
 async def read_form(request: Request, limit: int) -> Form:
     """The form that a POST carries.
 
-    Raises HTTPException: 413 for a body above `limit` bytes, 415 for another content type, 400 for one that is not well formed.
+    Raises HTTPException: 413 for a body above `limit` bytes, 415 for another content type, 400 for one not well formed.
     """
     body = await _read_body(request, limit)
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -69,7 +72,7 @@ def _urlencoded(body: bytes) -> list[tuple[str, str | None]]:
 
 
 async def _multipart(request: Request, body: bytes) -> list[tuple[str, str | None]]:
-    async def whole_body():  # type: ignore[no-untyped-def]  # the parser wants a stream
+    async def whole_body() -> AsyncGenerator[bytes, None]:
         yield body
 
     parser = MultiPartParser(

@@ -1,7 +1,7 @@
 """Turns values into the portal's HTML pages and its style sheet.
 
-It decides how things look and how a moment is written; every text that came from a visitor is escaped by the template engine. It never
-talks to the database and never reads a request.
+It decides how things look and how a moment is written; the template engine escapes every text that came from a visitor.
+It never talks to the database and never reads a request.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Pages:
     def render(
         self, template: str, *, status: int = 200, headers: Mapping[str, str] | None = None, **values: object
     ) -> HTMLResponse:
-        """The page `templates/<template>.html` with these values. 503 pages ask the client to come back in 5 seconds."""
+        """The page `templates/<template>.html` with these values. A 503 asks the client to come back in 5 seconds."""
         sent = dict(headers or {})
         if status == 503:
             sent["Retry-After"] = "5"

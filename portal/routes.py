@@ -1,12 +1,13 @@
 """The portal's pages: which path shows what, and what each form does.
 
-It decides the order of the steps and the answer to each failure. The rules for values are in validation.py, those for drafts and
-reports in store.py, those for who may post in security.py.
+It decides the order of the steps and the answer to each failure. The rules for values are in validation.py, those for
+drafts and reports in store.py, those for who may post in security.py.
 
 Rules
     a GET changes nothing; every change is a POST with the session's token, answered by a redirect when it worked
-    a form that did not work comes back with everything that was typed: 422 wrong, 403 token, 409 changed or taken, 503 no database
-    what is filed is what the visitor saw: the review page posts what it showed, and the submit compares that with the draft
+    a form that did not work comes back with what was typed: 422 wrong, 403 token, 409 changed or taken, 503 no database
+    what is filed is what the visitor saw: the review page posts what it showed, and the submit compares it with the
+    draft
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ NO_DATABASE_SUBMIT = (
     "Your draft is kept: wait a moment and submit again. A draft is filed only once, however often it is submitted."
 )
 OLD_PAGE = "This page was too old to be accepted, and nothing was saved. Check what you entered and send it again."
-CHANGED = "The draft was changed after this page was shown, so it was not submitted. Check the values below and submit again."
+CHANGED = (
+    "The draft was changed after the page was shown, so it was not submitted. Check the values below and submit again."
+)
 PERIOD_LABELS = {"quarter": "Quarter", "year": "Year", "department": "Department", "report_id": "Report ID"}
 REFERENCE = re.compile(r"[A-Za-z0-9-]{1,40}")
 
@@ -64,6 +67,11 @@ class Portal:
     store: Store
     pages: Pages
     today: Callable[[], date]
+
+    @property
+    def question_labels(self) -> dict[str, str]:
+        """The wording of the questions by key."""
+        return {question.key: question.label for question in self.questions}
 
 
 def current_portal(request: Request) -> Portal:
@@ -125,6 +133,7 @@ async def reports(portal: InPortal, report_id: str = "", before: str = "") -> Re
         status=422 if problems else 200,
         wanted=wanted,
         problems=problems,
+        labels=PERIOD_LABELS,
         reports=found,
         older=found[-1].id if older else None,
     )
@@ -281,7 +290,7 @@ async def save_attestations(portal: InPortal, guest: Guest, draft_id: DraftId, f
         return _attestations_page(portal, guest, draft_id, form.values, notice=NO_DATABASE, status=503)
     if saved:
         return RedirectResponse(f"/drafts/{draft_id}/review", 303)
-    typed = _typed(form, {question.key: question.label for question in portal.questions})
+    typed = _typed(form, portal.question_labels)
     return _no_draft(portal, typed) if filed is None else _already_filed(portal, filed, typed)
 
 
@@ -304,6 +313,7 @@ def _attestations_page(
         problems=problems,
         notice=notice,
         questions=portal.questions,
+        labels=portal.question_labels,
     )
     security.remember(page, guest, secure=portal.settings.secure_cookie)
     return page
@@ -353,8 +363,7 @@ async def submit(portal: InPortal, guest: Guest, draft_id: DraftId, form: Posted
         case Refused(draft, _):
             return _review_page(portal, guest, draft_id, _values(draft), notice=CHANGED, status=409)
         case _:
-            labels = {**PERIOD_LABELS, **{question.key: question.label for question in portal.questions}}
-            return _no_draft(portal, _typed(form, labels))
+            return _no_draft(portal, _typed(form, PERIOD_LABELS | portal.question_labels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +397,7 @@ def _review_page(
     status: int = 200,
 ) -> Response:
     """`values` by field name; a problem links to its field in the step where it can be changed."""
-    steps = {**dict.fromkeys(PERIOD_FIELDS, "period"), **{question.key: "attestations" for question in portal.questions}}
+    steps = dict.fromkeys(PERIOD_FIELDS, "period") | dict.fromkeys(portal.question_labels, "attestations")
     linked = [
         Problem(
             problem.field, problem.message, f"/drafts/{draft_id}/{steps[problem.field]}#{problem.field}", "Change it"
@@ -404,7 +413,7 @@ def _review_page(
         problems=linked,
         notice=notice,
         questions=portal.questions,
-        labels=PERIOD_LABELS,
+        labels=PERIOD_LABELS | portal.question_labels,
     )
     security.remember(page, guest, secure=portal.settings.secure_cookie)
     return page
@@ -479,7 +488,7 @@ def add_error_pages(app: FastAPI) -> None:
     async def unavailable(request: Request, error: Exception) -> Response:
         return current_portal(request).pages.message(
             "The portal is not available at the moment",
-            "The portal cannot reach its database. Nothing that was saved is lost: wait a moment and load this page again.",
+            "The portal cannot reach its database. Nothing that was saved is lost: wait a moment and load it again.",
             status=503,
         )
 

@@ -3,10 +3,10 @@
 It decides who may post a form. It never reads a form's content and keeps nothing between requests.
 
 Rules
-    a session is 256 random bits in a cookie that scripts cannot read; the CSRF token is derived from it, so it needs no store and
-    works while the database is away
-    a POST whose Origin is another site is refused before its form is read; a POST without the session's token saves nothing
-    a request under a host name that is not allowed is refused: another site's name must not lead to a loopback address
+    a session is 256 random bits in a cookie that scripts cannot read; the CSRF token is derived from it, so it needs no
+    store and works while the database is away
+    a POST whose Origin is another site is refused before its form is read; without the session's token saves nothing
+    a request under a host name that is not allowed is refused: no other site's name may lead to a loopback address
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ COOKIE = "qi_portal_session"
 
 HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -71,7 +72,7 @@ def remember(response: Response, guest: Visitor, *, secure: bool) -> None:
 
 
 def from_another_site(request: Request) -> bool:
-    """Whether the browser says that another site sent this request. A client that says nothing still needs the token."""
+    """Whether the browser says that another site sent this. A client that says nothing still needs the token."""
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return True
     origin = request.headers.get("origin")

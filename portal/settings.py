@@ -1,6 +1,7 @@
 """The portal's settings: read from PORTAL_* in the environment, once, and passed on as a value.
 
-No other module of the portal reads the environment. Every field is documented here and in the README's table (a test compares them).
+No other module of the portal reads the environment. Every field is documented here and in the README's table (a test
+compares them).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class PortalSettings(BaseSettings):
     """File with the wording and order of the attestations."""
 
     font: str = ""
-    """CSS font families put before the usual ones, such as `Verdana` or `"DejaVu Serif", serif`; empty for the usual ones."""
+    """CSS font families put before the usual ones, such as `Verdana` or `"DejaVu Serif"`; empty for the usual ones."""
 
     max_body_bytes: int = Field(default=256 * 1024, ge=1024)
     """Largest request body that is read into a form; a larger one is answered with 413."""
@@ -52,7 +53,7 @@ class PortalSettings(BaseSettings):
     def _font_is_a_list_of_names(cls, font: str) -> str:
         # The value is written into a style sheet: nothing that could end the declaration.
         if not re.fullmatch(r"[A-Za-z0-9 ,\"'_-]*", font):
-            raise ValueError('may hold only font names, such as Verdana or "DejaVu Serif", serif')
+            raise ValueError('may hold only font names, such as Verdana or "DejaVu Serif"')
         return font
 
     @property

@@ -1,12 +1,12 @@
 """Drafts and filed reports in Postgres.
 
-It decides what is saved, what is one draft and what is filed, each in one transaction. It never decides whether a report is valid: the
-submit is given the check to make, and makes it on the row that it has locked.
+It decides what is saved, what is one draft and what is filed, each in one transaction. It never decides whether a
+report is valid: the submit is given the check to make, and makes it on the row that it has locked.
 
 Rules
     a draft belongs to the session that made it and expires `draft_hours` after its last save
-    a filed draft never changes again; a draft is filed at most once and a report ID is filed at most once: two unique constraints
-    decide that, so any number of simultaneous submits give one row
+    a filed draft never changes again; a draft is filed at most once and a report ID is filed at most once: two unique
+    constraints decide that, so any number of simultaneous submits give one row
     a connection per transaction: a database that comes back is used by the very next request
     whatever keeps the database from answering (refused, gone, hanging, without its tables) is `Unavailable`
 """
@@ -35,7 +35,7 @@ T = TypeVar("T")
 MAX_CONNECTIONS = 10  # of one portal process; further requests wait for their turn
 PAGE_SIZE = 50  # reports on one page of the list
 
-# Besides lost connections: a schema that is not there yet, a standby that takes no writes, rights that were not granted.
+# Besides lost connections: a schema that is not there yet, a standby that takes no writes, missing rights.
 _UNAVAILABLE = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
@@ -55,13 +55,13 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A draft as saved: `period` holds the fields of step 1, `answers` those of step 2 or None; `submission_id` once filed."""
+    """A draft as saved: `period` holds the fields of step 1, `answers` those of step 2 once saved."""
 
     id: UUID
     period: Mapping[str, str]
     answers: Mapping[str, str] | None
     expired: bool
-    submission_id: int | None
+    submission_id: int | None  # of the report that it was filed as
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class Store:
     ) -> Filed | Taken | Refused | None:
         """File the draft, if `check` lets the locked draft pass.
 
-        Returns Filed for every submit of a filed draft, None if there is no such draft of this session or it is expired.
+        Returns Filed for every submit of a filed draft; None if this session has no such draft or it is expired.
         """
 
         async def work(connection: Connection) -> Filed | Taken | Refused | None:
@@ -241,7 +241,7 @@ class Store:
         task = asyncio.create_task(transaction())
         await asyncio.wait({task}, timeout=self._seconds)
         if not task.done():
-            # A server that hangs also hangs the clean-up, for up to some ten seconds: the visitor does not wait for that.
+            # A server that hangs also hangs the clean-up, for some ten seconds: the visitor does not wait for that.
             task.cancel()
             self._abandoned.add(task)
             task.add_done_callback(self._forget)
@@ -258,14 +258,12 @@ class Store:
 
 
 def new_reference() -> str:
-    """A receipt reference such as `RCT-4839-2750`: digits only, because people and OCR confuse O with 0 and I with 1."""
+    """A receipt reference such as `RCT-4839-2750`: digits only, as people and OCR confuse O with 0 and I with 1."""
     number = f"{secrets.randbelow(10**8):08d}"
     return f"RCT-{number[:4]}-{number[4:]}"
 
 
-async def _file(
-    connection: Connection, draft_id: UUID, ready: Ready, questions: Sequence[Question]
-) -> Filed | Taken:
+async def _file(connection: Connection, draft_id: UUID, ready: Ready, questions: Sequence[Question]) -> Filed | Taken:
     """File the draft whose row the caller has locked."""
     row = {
         "report_id": ready.period.report_id,

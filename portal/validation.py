@@ -1,7 +1,7 @@
 """What a valid report is: pure rules over what was typed, used at each step and again, on the whole draft, at submit.
 
-It decides whether each field can be accepted and says in one sentence why not. It never looks at a clock, a request or the
-database, and never judges whether an answer is true: that is the business of whoever reads the record.
+It decides whether each field can be accepted and says in one sentence why not. It never looks at a clock, a request or
+the database, and never judges whether an answer is true: that is the business of whoever reads the record.
 
 Rules
     every field     filled in, sent once, as text (not as a file), without characters that cannot be seen or read
@@ -175,7 +175,7 @@ def unseen_character(text: str) -> str:
 
 
 def unseen_characters_marked(text: str) -> str:
-    """`text` with MARK for each character that `unseen_character` refuses: so it can be found, and removed, on the page."""
+    """`text` with MARK for each character that `unseen_character` refuses, so that it can be found on the page."""
     return "".join(MARK if _is_unseen(character) else character for character in text)
 
 
@@ -191,7 +191,7 @@ def _is_unseen(character: str) -> bool:
 
 
 def _text(form: Form, name: str, ask: str) -> tuple[str, str]:
-    """The text of one field without spaces at both ends, and the reason why it cannot be accepted, or an empty string."""
+    """The text of one field without spaces at both ends, and why it cannot be accepted (or an empty string)."""
     if name in form.uploads:
         return "", "Type the answer as text. A file cannot be uploaded here."
     if name in form.repeated:
