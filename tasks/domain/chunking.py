@@ -4,8 +4,9 @@ It decides where windows begin and end. It never changes a character, never cros
 
 Rules
 - A window has at most `size` characters; consecutive windows share at most `overlap` and leave nothing between them.
-- A window ends, in this order of preference and within its second half: at the end of a sentence or paragraph, after other
-  punctuation or a line end, at a blank, and only then in the middle of a word.
+- A window ends, in this order of preference and within its second half: at the last end of a paragraph, at the last end of a sentence,
+  after other punctuation or a line end, at a blank, and only then in the middle of a word. A heading is no paragraph: it never closes a
+  window while something better is at hand, because it belongs to what follows.
 - The next window starts at a sentence that begins inside the overlap, else at a word there.
 - `chunk.text == page.text[chunk.start:chunk.end]`; every character of a normalised page lies in a window; starts and ends grow.
 - An id is a hash of document, page, span, splitter and text: the same input has the same id on every machine and in every index.
@@ -27,12 +28,14 @@ SPLITTER_VERSION = "1"
 # A sentence ends at . ! or ? with its closing quotes and brackets, and perhaps a footnote's number ("refills.2"), before a blank and
 # something that can start a sentence. `D.0 Standard` is no end, nor is an abbreviation that a capital or a number follows.
 _SENTENCE_END = re.compile(
-    r"[.!?][\"'”’)\]]*(?:(?<=[a-z]{2}[.])\d{1,2})?(?=\s+[\"'“‘(\[]*[A-Z0-9§•■])|\n\n"
+    r"[.!?][\"'”’)\]]*(?:(?<=[a-z]{2}[.])\d{1,2})?(?=\s+[\"'“‘(\[]*[A-Z0-9§•■])"
 )
 _ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Z]|No|Nos|Vol|Pub|Sec|secs?|Mr|Mrs|Ms|Dr|St|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|Inc|Co|Corp|vs?|cf|e\.g|i\.e"
     r"|Stat|Rev|Fed|Reg|para|approx|Art|Fig|p|pp)|(?:\b[A-Z]\.)+[A-Z])\.\Z"
 )
+# A paragraph that ends otherwise is a heading or goes on in a list.
+_PARAGRAPH_END = re.compile(r"[.!?;][\"'”’)\]]*\d{0,2}\Z")
 _WEAKER_END = re.compile(r"[;:,—](?=\s)|\n")
 
 
@@ -49,14 +52,14 @@ def chunk_page(page: Page, *, size: int = SIZE, overlap: int = OVERLAP) -> tuple
     if size < 2 or overlap < 0 or overlap * 2 >= size:
         raise ValueError(f"the overlap ({overlap}) must be at least 0 and less than half of the size ({size})")
     text, chunks, start = page.text, [], 0
-    ends = _sentence_ends(text)
+    paragraphs, sentences = _paragraph_ends(text), _sentence_ends(text)
     while start < len(text):
-        end = _window_end(text, start, size, ends)
+        end = _window_end(text, start, size, paragraphs, sentences)
         if text[start:end].strip():
             chunks.append(_chunk(page, start, end, splitter_name(size, overlap)))
         if end == len(text):
             break
-        start = _next_start(text, start, end, overlap, ends)
+        start = _next_start(text, start, end, overlap, sentences)
     return tuple(chunks)
 
 
@@ -67,23 +70,30 @@ def _chunk(page: Page, start: int, end: int, splitter: str) -> Chunk:
 
 
 def _sentence_ends(text: str) -> list[int]:
-    """Offsets just after a sentence's last character, or after a paragraph's."""
+    """Offsets just after the last character of a sentence, in order."""
     found = []
     for match in _SENTENCE_END.finditer(text):
-        end = match.start() if match.group() == "\n\n" else match.end()
-        if match.group() == "\n\n" or not _ABBREVIATION.search(text[max(0, end - 12) : end]):
-            found.append(end)
+        if not _ABBREVIATION.search(text[max(0, match.end() - 12) : match.end()]):
+            found.append(match.end())
     return found
 
 
-def _window_end(text: str, start: int, size: int, ends: list[int]) -> int:
+def _paragraph_ends(text: str) -> list[int]:
+    """Offsets just after the last character of a paragraph, in order; headings left out."""
+    ends = [match.start() for match in re.finditer("\n\n", text)]
+    starts = [0, *(end + 2 for end in ends)]
+    return [end for start, end in zip(starts, ends, strict=False) if _PARAGRAPH_END.search(text[start:end])]
+
+
+def _window_end(text: str, start: int, size: int, paragraphs: list[int], sentences: list[int]) -> int:
     limit = start + size
     if limit >= len(text):
         return len(text)
     earliest = start + size // 2
-    sentence = max((end for end in ends if earliest < end <= limit), default=None)
-    if sentence is not None:
-        return sentence
+    for ends in (paragraphs, sentences):
+        best = max((end for end in ends if earliest < end <= limit), default=None)
+        if best is not None:
+            return best
     weaker = [match.end() for match in _WEAKER_END.finditer(text, earliest, limit)]
     if weaker:
         return weaker[-1]
@@ -91,10 +101,10 @@ def _window_end(text: str, start: int, size: int, ends: list[int]) -> int:
     return blank if blank > earliest else limit
 
 
-def _next_start(text: str, start: int, end: int, overlap: int, ends: list[int]) -> int:
+def _next_start(text: str, start: int, end: int, overlap: int, sentences: list[int]) -> int:
     """The start of the following window: in (start, end], at most `overlap` before `end`, at a sentence or word."""
     earliest = max(start + 1, end - overlap)
-    for sentence in ends:
+    for sentence in sentences:
         begin = _skip_blanks(text, sentence)
         if earliest <= begin < end:
             return begin
