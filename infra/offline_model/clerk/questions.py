@@ -1,0 +1,100 @@
+"""What a question on a form asks for, and with which words to search.
+
+Decides: the kind of answer (an identifier, a date, a source) and the queries, made of the question's own words. Never knows an
+answer.
+
+Rules: the first word that names a kind of thing decides ("On what date … under which document" asks for a date). A rule named
+anywhere on the page or in the task is the subject of the questions that say only "the rule".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from infra.offline_model.clerk.likeness import words
+
+
+class Kind(StrEnum):
+    IDENTIFIER = "identifier"
+    EFFECT = "date of effect"
+    COMPLIANCE = "date of compliance"
+    SOURCE = "source"
+
+
+_HEADS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("date", re.compile(r"\b(date|dates|day|when|deadline|since|until|how long)\b")),
+    ("identifier", re.compile(r"\b(field|element|identifier|code|data item)\b")),
+    ("source", re.compile(r"\b(document|documents|source|sources|page|cite|citation|citations|reference|publication|where)\b")),
+)
+_COMPLIANCE = re.compile(r"\b(compl\w+|must|deadline|obliged|required|have to|mandatory|latest|observe|follow)\b")
+_EFFECT = re.compile(r"\b(effect|effective|force|applicable|valid|commence\w*|begin\w*|start\w*)\b")
+_RULE = re.compile(r"\b[A-Z]{2,6}[-\u2013]\d{3,5}(?:[-\u2013][A-Z]{1,3}\d?)?\b")
+_STOP = frozenset(
+    "a an and are as at be by do does for from give have how if in into is it its may must name of on or please rely that the "
+    "their this to under was what when which who will with you your number state".split()
+)
+# How regulations word the thing asked for: search words, never answers.
+_WORDED = {
+    Kind.IDENTIFIER: "use of the field",
+    Kind.EFFECT: "effective date this final rule is effective on",
+    Kind.COMPLIANCE: "compliance date compliance with these regulations is required by",
+    Kind.SOURCE: "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`subjects` are names of rules such as a docket number, from the question itself or from what stands around it."""
+
+    text: str
+    kind: Kind
+    subjects: tuple[str, ...]
+
+    @property
+    def content_words(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word for word in words(self.text) if word not in _STOP))
+
+
+def rules_named(*texts: str) -> tuple[str, ...]:
+    """Docket-like names (letters, digits, letters) in the texts, each once."""
+    return tuple(dict.fromkeys(name.replace("\u2013", "-") for text in texts for name in _RULE.findall(text)))
+
+
+def read_question(label: str, subjects: Sequence[str] = ()) -> Question | None:
+    """The question that a field's label asks, or None if it asks for nothing that can be looked up."""
+    text = label.rsplit("?", 1)[0] + "?" if "?" in label else label
+    lower = " ".join(text.lower().split())
+    found = [(match.start(), head) for head, pattern in _HEADS if (match := pattern.search(lower))]
+    head = min(found)[1] if found else ""
+    compliance, effect = _COMPLIANCE.search(lower), _EFFECT.search(lower)
+    if not head and (compliance or effect):
+        head = "date"
+    if head == "identifier":
+        kind = Kind.IDENTIFIER
+    elif head == "source":
+        kind = Kind.SOURCE
+    elif head == "date" and re.search(r"\bcompl", lower):
+        kind = Kind.COMPLIANCE
+    elif head == "date" and effect:
+        kind = Kind.EFFECT
+    elif head == "date" and compliance:
+        kind = Kind.COMPLIANCE
+    else:
+        return None
+    return Question(text, kind, rules_named(text) or tuple(subjects))
+
+
+def queries(question: Question) -> tuple[str, ...]:
+    """What to search, in this order until a passage answers."""
+    named = [name for name in question.subjects if name.lower() not in words(question.text)]
+    plain = " ".join(re.sub(r"[^\w\s-]", " ", question.text).split())
+    keywords = [word for word in question.content_words if word not in {name.lower() for name in question.subjects}]
+    tries = (
+        " ".join([plain, *named]),
+        " ".join([*keywords, _WORDED[question.kind], *question.subjects]),
+        " ".join([_WORDED[question.kind], *question.subjects]),
+    )
+    return tuple(dict.fromkeys(query.strip() for query in tries if query.strip()))
