@@ -1,0 +1,157 @@
+"""What the accessibility tree says of the page, as values: pure, so that it can be asked anything without asking the browser.
+
+Only the document is in it, never the browser's own buttons. Names and texts are the page's: untrusted, and to be cut to one
+bounded line before a model reads them (`described`). The value of a password field is never here.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tasks.domain.actions import Box, Element, Point
+
+# The character that stands for a child in the text of its parent (AT-SPI Text).
+EMBEDDED = "\N{OBJECT REPLACEMENT CHARACTER}"
+INLINE_TAGS = frozenset(
+    {"a", "abbr", "b", "bdi", "bdo", "button", "cite", "code", "data", "dfn", "em", "i", "img", "input", "kbd", "label", "mark",
+     "meter", "output", "progress", "q", "s", "samp", "select", "small", "span", "strong", "sub", "sup", "textarea", "time", "u",
+     "var"}
+)  # fmt: skip
+VALUE_ROLES = frozenset({"entry", "combo box", "spin button", "slider", "password text"})
+NAME_LENGTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An element with its place: `parent` is an index into the tree's nodes (-1 for the document), `own_text` its AT-SPI text,
+    with EMBEDDED where a child stands, None where the role has no text."""
+
+    element: Element
+    tag: str
+    parent: int
+    own_text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """One reading of the page. `nodes` are in document order, the document first; `epoch` numbers the readings of a desktop.
+
+    `complete` is False when the page had more nodes than are read.
+    """
+
+    url: str
+    title: str
+    busy: bool
+    epoch: int
+    nodes: tuple[Node, ...]
+    complete: bool = True
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """Everything in the document, in its order, without the document itself."""
+        return tuple(node.element for node in self.nodes[1:])
+
+    @property
+    def failed(self) -> bool:
+        """True when the browser shows its own error page instead of the one asked for (nobody answered, no such host)."""
+        return any(node.tag == "net-error-card" for node in self.nodes) or self.title in (
+            "Problem loading page",
+            "Server Not Found",
+        )
+
+    @property
+    def text(self) -> tuple[str, ...]:
+        """The lines of the page, in document order, also those that one would have to scroll to; no empty ones."""
+        lines = (squeezed(line) for line in self._text(0).split("\n"))
+        return tuple(line for line in lines if line)
+
+    def definition(self, label: str) -> str | None:
+        """The text of the <dd> after the <dt> that reads `label`; None if there is none or if there are several that differ."""
+        found: set[str] = set()
+        for index, node in enumerate(self.nodes):
+            if node.tag != "dt" or squeezed(self._text(index)) != squeezed(label):
+                continue
+            for later in range(index + 1, len(self.nodes)):
+                if self.nodes[later].parent != node.parent:
+                    continue
+                if self.nodes[later].tag == "dd":
+                    found.add(squeezed(self._text(later)))
+                if self.nodes[later].tag != "dt":
+                    break
+        return found.pop() if len(found) == 1 else None
+
+    def element_at(self, point: Point) -> Element | None:
+        """The innermost visible element under a point, or None; of equals the later one, which is painted on top."""
+        best: Element | None = None
+        for element in self.elements:
+            if not element.box.contains(point) or "visible" not in element.states:
+                continue
+            if element.role == "menu" and not element.name:
+                continue  # a closed combo box has its list as a child with the same box
+            if best is None or element.box.width * element.box.height <= best.box.width * best.box.height:
+                best = element
+        return best
+
+    def focused(self) -> Element | None:
+        """The element with the keyboard focus, or None when the focus is on no element of the page."""
+        return next((element for element in reversed(self.elements) if "focused" in element.states), None)
+
+    def named(self, role: str, name: str) -> Element | None:
+        """The first element of that role and exact name."""
+        return next((element for element in self.elements if element.role == role and element.name == name), None)
+
+    def _text(self, index: int, children: Sequence[Sequence[int]] | None = None) -> str:
+        """The text of a node with that of its children in place."""
+        children = self._children() if children is None else children
+        node = self.nodes[index]
+        if node.element.role in VALUE_ROLES:
+            return node.element.value or ""
+        if not node.own_text:
+            return "\n".join(self._text(child, children) for child in children[index])
+        following = iter(children[index])
+        parts: list[str] = []
+        for character in node.own_text:
+            if character != EMBEDDED:
+                parts.append(character)
+                continue
+            child = next(following, None)
+            if child is not None:
+                text = self._text(child, children)
+                parts.append(text if self.nodes[child].tag in INLINE_TAGS else f"\n{text}\n")
+        return "".join(parts)
+
+    def _children(self) -> list[list[int]]:
+        children: list[list[int]] = [[] for _ in self.nodes]
+        for index, node in enumerate(self.nodes):
+            if node.parent >= 0:
+                children[node.parent].append(index)
+        return children
+
+
+def squeezed(text: str) -> str:
+    """White space runs as one space, none at the ends."""
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def one_line(text: str, length: int = NAME_LENGTH) -> str:
+    """Page text as one bounded line: controls, line separators and direction marks become spaces, double quotes single ones (so
+    that it cannot leave the quotes it is put in), and what is too long is cut."""
+    line = squeezed("".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c for c in text))
+    line = line.replace('"', "'")
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def described(element: Element | None) -> str:
+    """`button "Submit report"`: role and name on one bounded line."""
+    if element is None:
+        return "nothing that the page names"
+    name = one_line(element.name)
+    return f'{element.role} "{name}"' if name else f"{element.role} without a name"
+
+
+def box_of(x: int, y: int, width: int, height: int) -> Box:
+    """AT-SPI extents as a box; what is not rendered has no size."""
+    return Box(x, y, width, height) if width > 0 and height > 0 else Box(x, y, 0, 0)
