@@ -192,8 +192,7 @@ class _Filing:
 
     def _fill(self, wanted: Mapping[Field, str], notes: Sequence[str]) -> list[Block]:
         """Calls that put the wanted values in, for the fields that do not show them; [] if all do."""
-        calls: list[Block] = []
-        said = list(notes)
+        due: dict[Field, str] = {}
         for field, value in wanted.items():
             times = self.conversation.times_filled(field.label, value)
             if _shows(field, value, strict=times < 2):
@@ -207,15 +206,19 @@ class _Filing:
                 # Typing the first letters did not find the option: open the list and read it.
                 opened = [_click(field.rect.centre), _computer("screenshot")]
                 return [_text(note_opened(field.label, value)), *opened]
-            said.append(note_filled(field.label, value))
+            due[field] = value
+        return self._fill_fields(due, notes) if due else []
+
+    def _fill_fields(self, due: Mapping[Field, str], notes: Sequence[str]) -> list[Block]:
+        calls: list[Block] = []
+        for field, value in due.items():
             calls.append(_click(field.rect.centre))
             if field.select:
                 calls += [_computer("type", text=value), _computer("key", text="Return")]
             else:
                 calls += [_computer("key", text="ctrl+a"), _computer("type", text=value)]
-        if not calls:
-            return []
-        return [_text("Filling in:\n" + "\n".join(said)), *calls, _computer("screenshot")]
+        said = ["Filling in:", *notes, *(note_filled(field.label, value) for field, value in due.items())]
+        return [_text("\n".join(said)), *calls, _computer("screenshot")]
 
     def _leave(self, button: Target | None, wanted: Mapping[Field, str], notes: Sequence[str]) -> list[Block]:
         """On to the next page, or to the part of this one that is out of view."""
@@ -227,18 +230,13 @@ class _Filing:
             up = self._scroll("up", notes)
             if up:
                 return up
-        if self._stayed():
-            warned = [field for field in wanted if field.warning]
-            for field in warned:
-                if self.conversation.times_filled(field.label, wanted[field]) < 2:
-                    value = wanted[field]
-                    keys = [_computer("key", text="ctrl+a")] if not field.select else []
-                    close = [_computer("key", text="Return")] if field.select else []
-                    return [
-                        _text("Filling in:\n" + note_filled(field.label, value)),
-                        _click(field.rect.centre), *keys, _computer("type", text=value), *close, _computer("screenshot"),
-                    ]  # fmt: skip
-            if warned or (self.page.warnings and self._times_pressed() >= 2):
+        warned = [field for field in wanted if field.warning]
+        for field in warned:
+            if self.conversation.times_filled(field.label, wanted[field]) < 2:
+                return self._fill_fields({field: wanted[field]}, notes)
+        # A warning stays on the page until the button is pressed again.
+        if (warned or self._stayed()) and self.page.warnings and not self._filled_since_press():
+            if warned or self._times_pressed() >= 2:
                 said = "; ".join(field.warning for field in warned) or "; ".join(self.page.warnings)
                 return _end(f"I stop here: the page refuses what I entered and I know nothing better. It says: {said}")
         return self._press(button)
@@ -352,8 +350,7 @@ class _Filing:
         """A name for the open page that its own content and warnings leave alone: its first field or else its heading."""
         if self.fields:
             return self.fields[0].label
-        lines = [line for line in self.page.lines if not line.red]
-        return max(lines, key=lambda line: line.rect.height).text if lines else ""
+        return "without fields: " + " / ".join(line.text[:30] for line in self.page.lines[:8] if not line.red)
 
     def _stayed(self) -> bool:
         """Whether the page is still the one on which a button was last pressed."""
@@ -370,6 +367,14 @@ class _Filing:
                 break
             times += 1
         return times
+
+    def _filled_since_press(self) -> bool:
+        for turn in reversed(self.conversation.turns):
+            if turn.pressed:
+                return False
+            if turn.filled:
+                return True
+        return False
 
     def _turns_here(self) -> int:
         """Turns since a button was last pressed."""
@@ -391,10 +396,9 @@ class _Filing:
     def _press(self, target: Target) -> list[Block]:
         if self._stayed():
             times = self._times_pressed()
-            looked_again = self.last.pressed is None and any(call.name == "wait" for call in self.last.calls)
             if self.last.pressed is not None:
                 return [_text("The page has not changed yet."), _computer("wait", duration=1), _computer("screenshot")]
-            if times >= 3 and looked_again:
+            if times >= 3:
                 return _end(f'I stop here: pressing "{target.text}" does not bring the next page. The report is not filed.')
         said = note_pressed(target.text, self._place())
         return [_text(said), _click(target.rect.centre), _computer("screenshot")]

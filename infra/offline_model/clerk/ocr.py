@@ -4,7 +4,7 @@ Decides: what text stands where. Never decides what it means. One run of the pro
 by the picture's digest.
 
 Rules: the picture is prepared first, because recognition stumbles over exactly what a form is made of. Borders of boxes are
-painted over, dark boxes are inverted, and everything is scaled up twice (at screen size three labels of seven are missed).
+painted over and the text cursor is taken out, dark boxes are inverted, and everything is scaled up twice (at screen size three labels of seven are missed).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def prepare(pixels: Pixels, shapes: Sequence[Shape]) -> Pixels:
     for shape in shapes:
         inner, outer = shape.rect, shape.outline
         inside = grey[inner.top : inner.bottom, inner.left : inner.right]
-        inside = 255 - inside if shape.dark else inside.copy()
+        inside = _black_on_white(inside if shape.dark else _without_caret(inside))
         if shape.drop_mark:
             inside[:, -30:] = np.median(inside)
         elif inner.height > 40:
@@ -116,6 +116,28 @@ def prepare(pixels: Pixels, shapes: Sequence[Shape]) -> Pixels:
         inside[:2], inside[-2:], inside[:, :2], inside[:, -2:] = rim, rim, rim, rim
         grey[inner.top : inner.bottom, inner.left : inner.right] = inside
     return grey
+
+
+def _black_on_white(inside: Pixels) -> Pixels:
+    """A box's interior with its fill as white and what differs from it most as black, whichever way round it was."""
+    away = np.abs(inside.astype(np.float32) - float(np.median(inside)))
+    return np.asarray(255 - away * 255 / max(float(away.max()), 64.0), dtype=np.uint8)
+
+
+def _without_caret(inside: Pixels) -> Pixels:
+    """A box's interior without the text cursor, which would be read as a letter: a thin upright taller than any letter."""
+    result = inside.copy()
+    fill = np.median(inside)
+    dark = np.abs(inside.astype(np.int16) - fill) > 96
+    dark[:3] = dark[-3:] = False
+    heights = dark.sum(axis=0)
+    for column in np.flatnonzero(heights >= 15):
+        rows = np.flatnonzero(dark[:, column])
+        unbroken = rows[-1] - rows[0] + 1 == len(rows)
+        beside = heights[max(0, column - 1) : column + 2]
+        if unbroken and sorted(beside)[-2] < 0.6 * heights[column]:
+            result[rows, column] = fill
+    return result
 
 
 def _recognise(grey: Pixels, *, psm: int, scale: int) -> list[tuple[str, Rect, float]]:

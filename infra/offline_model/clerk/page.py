@@ -108,7 +108,8 @@ def arrange(reading: Reading) -> Page:
         if _is_button(shape, content):
             buttons.append(Target(text, shape.outline, True))
         elif not shape.dark:
-            if not text and _has_ink(reading, shape):
+            unsure = len(text) < 5 or min(word.confidence for word in inside[index]) < 60
+            if unsure and _has_ink(reading, shape):
                 text = ocr.read_line(reading, shape)
             label, warning = _label(shape.outline, lines, reading.shapes)
             fields.append(Field(label, shape.rect, text, shape.drop_mark, warning))

@@ -10,7 +10,7 @@ anywhere on the page or in the task is the subject of the questions that say onl
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -24,11 +24,24 @@ class Kind(StrEnum):
     SOURCE = "source"
 
 
-_HEADS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("date", re.compile(r"\b(date|dates|day|when|deadline|since|until|how long)\b")),
-    ("identifier", re.compile(r"\b(field|element|identifier|code|data item)\b")),
-    ("source", re.compile(r"\b(document|documents|source|sources|page|cite|citation|citations|reference|publication|where)\b")),
-)
+# What each kind of answer is called. A noun right behind "which", "what" or "name" tells more than one further on.
+_HEADS: dict[str, str] = {
+    "date": r"dates?|day|deadline|moment",
+    "identifier": r"field|element|identifier|code|data item",
+    "source": r"documents?|sources?|page|citations?|reference|publication",
+}
+_ASKED = {
+    head: re.compile(rf"\b(?:which|what|name|give|state|enter|identify)(?: [\w-]+){{0,3}}? (?:{nouns})\b")
+    for head, nouns in _HEADS.items()
+}
+_NAMED = {
+    "date": re.compile(
+        rf"\b(?:{_HEADS['date']})\b|\bwhen (?:do|does|did|is|are|must|will|shall|should|has|have|can)\b"
+        r"|\b(?:since|by|from|until) when\b"
+    ),
+    "identifier": re.compile(rf"\b(?:{_HEADS['identifier']})\b"),
+    "source": re.compile(rf"\b(?:{_HEADS['source']}|cite|where)\b"),
+}
 _COMPLIANCE = re.compile(r"\b(compl\w+|must|deadline|obliged|required|have to|mandatory|latest|observe|follow)\b")
 _EFFECT = re.compile(r"\b(effect|effective|force|applicable|valid|commence\w*|begin\w*|start\w*)\b")
 _RULE = re.compile(r"\b[A-Z]{2,6}[-\u2013]\d{3,5}(?:[-\u2013][A-Z]{1,3}\d?)?\b")
@@ -65,26 +78,37 @@ def rules_named(*texts: str) -> tuple[str, ...]:
 
 def read_question(label: str, subjects: Sequence[str] = ()) -> Question | None:
     """The question that a field's label asks, or None if it asks for nothing that can be looked up."""
+    # What follows the question mark is mostly a hint on how to answer, and may name dates and documents; now and then it asks.
     text = label.rsplit("?", 1)[0] + "?" if "?" in label else label
+    kind = _kind(text)
+    if kind is None and text != label:
+        text, kind = label, _kind(label)
+    if kind is None:
+        return None
+    return Question(text, kind, rules_named(text) or tuple(subjects))
+
+
+def _kind(text: str) -> Kind | None:
     lower = " ".join(text.lower().split())
-    found = [(match.start(), head) for head, pattern in _HEADS if (match := pattern.search(lower))]
-    head = min(found)[1] if found else ""
+    head = _first(_ASKED, lower) or _first(_NAMED, lower)
     compliance, effect = _COMPLIANCE.search(lower), _EFFECT.search(lower)
     if not head and (compliance or effect):
         head = "date"
     if head == "identifier":
-        kind = Kind.IDENTIFIER
-    elif head == "source":
-        kind = Kind.SOURCE
-    elif head == "date" and re.search(r"\bcompl", lower):
-        kind = Kind.COMPLIANCE
-    elif head == "date" and effect:
-        kind = Kind.EFFECT
-    elif head == "date" and compliance:
-        kind = Kind.COMPLIANCE
-    else:
+        return Kind.IDENTIFIER
+    if head == "source":
+        return Kind.SOURCE
+    if head != "date":
         return None
-    return Question(text, kind, rules_named(text) or tuple(subjects))
+    if compliance and (re.search(r"\bcompl", lower) or not effect):
+        return Kind.COMPLIANCE
+    return Kind.EFFECT if effect else None
+
+
+def _first(patterns: Mapping[str, re.Pattern[str]], text: str) -> str:
+    # Where the noun stands counts, not where the words before it begin: "which field (…)" and "which date" may overlap.
+    found = [(match.end(), head) for head, pattern in patterns.items() if (match := pattern.search(text))]
+    return min(found)[1] if found else ""
 
 
 def queries(question: Question) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ _DEPARTMENT = (
     re.compile(rf"(?P<name>{_NAME}) [Dd]epartment\b"),
 )
 
-# How a form may call a fact of the task: a label asks for it when it holds all words of one of the names.
+# How a form may call a fact of the task: a label asks for the fact whose name it says first.
 _ALIASES: dict[str, tuple[str, ...]] = {
     "report id": ("report id", "report number", "report identifier", "report no", "id of report"),
     "quarter": ("quarter", "period", "reporting period"),
@@ -37,21 +37,28 @@ class Task:
 
     def value_for(self, label: str, other_labels: Collection[str] = ()) -> str | None:
         """What the task says about a field; `other_labels` are the page's other fields (a year asked apart leaves the quarter)."""
-        asked = set(words(label))
-        found = [
-            (len(words(alias)), name)
-            for name in self.facts
-            for alias in (name, *_ALIASES.get(name, ()))
-            if words(alias) and set(words(alias)) <= asked
-        ]
-        if not found or len(asked) > 9:
+        asked = words(label)
+        found = []
+        for name in self.facts:
+            for alias in (name, *_ALIASES.get(name, ())):
+                start = _position(words(alias), asked)
+                # The name of a field stands at its beginning; what follows may be a hint that names other facts.
+                if start is not None and (start <= 4 or len(asked) <= 9):
+                    found.append((start, -len(words(alias)), name))
+        if not found:
             return None
-        name = max(found)[1]
+        name = min(found)[2]
         value = self.facts[name]
         if name == "quarter":
             if any("year" in words(other) and "quarter" not in words(other) for other in other_labels):
                 return value.split()[0]
         return value
+
+
+def _position(part: list[str], whole: list[str]) -> int | None:
+    """Where `part` begins in `whole` as neighbouring words."""
+    starts = range(len(whole) - len(part) + 1) if part else ()
+    return next((start for start in starts if whole[start : start + len(part)] == part), None)
 
 
 def read_task(text: str) -> Task:

@@ -188,9 +188,12 @@ def _wait_for_page(rig: Rig) -> None:
 
 
 def serve(
-    rig: Rig, search: Callable[[str], list[dict[str, Any]]], task: str, *, turns: int = 40, log: Callable[[str], None] = print
+    rig: Rig, search: Callable[[str], list[dict[str, Any]]], task: str, *, folder: Path, turns: int = 40
 ) -> tuple[str, list[dict[str, Any]]]:
-    """Let the clerk work until it ends its turn; returns its last words and the whole conversation."""
+    """Let the clerk work until it ends its turn; returns its last words and the whole conversation.
+
+    Prints each turn and keeps each screenshot in `folder`, to see afterwards what it saw.
+    """
     messages: list[dict[str, Any]] = [{"role": "user", "content": task}]
     for turn in range(1, turns + 1):
         started = time.monotonic()
@@ -199,11 +202,16 @@ def serve(
             block["id"] = f"toolu_{turn}_{number}"
         spoken = " ".join(block["text"] for block in blocks if block["type"] == "text")
         calls = [(block["name"], block["input"]) for block in blocks if block["type"] == "tool_use"]
-        log(f"{turn:2} {time.monotonic() - started:4.1f}s {spoken} {calls}")
+        print(f"{turn:2} {time.monotonic() - started:4.1f}s {spoken} {calls}")
         messages.append({"role": "assistant", "content": blocks})
         if not calls:
             return spoken, messages
-        messages.append({"role": "user", "content": execute(rig, search, blocks)})
+        results = execute(rig, search, blocks)
+        for result in results:
+            for part in result["content"]:
+                if part["type"] == "image":
+                    (folder / f"turn-{turn:02}.png").write_bytes(base64.b64decode(part["source"]["data"]))
+        messages.append({"role": "user", "content": results})
     raise AssertionError(f"the clerk did not end its turn in {turns} turns")
 
 
