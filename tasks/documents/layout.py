@@ -20,9 +20,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
 
-MARGIN_SHARE = 0.08
+MARGIN_SHARE = 0.12
 """The part of a page's height at its top and at its bottom in which running heads and feet stand."""
 
 _BULLETS = ("•", "■", "○", "▪", "●", "\uf0b7", "\uf0a7", "* ")
@@ -59,7 +58,7 @@ class Block:
     lines: tuple[str, ...]
 
 
-def in_margin(line: Line, *, top: float, bottom: float) -> bool:
+def stands_in_margin(line: Line, *, top: float, bottom: float) -> bool:
     """Whether a line stands in the page's top or bottom margin; `top` and `bottom` are the page's edges."""
     share = (top - bottom) * MARGIN_SHARE
     return line.baseline >= top - share or line.baseline <= bottom + share
@@ -98,7 +97,7 @@ def _starts_block(line: Line, block: list[Line], edges: list[float], cells: list
         return True
     if line.bold_start and not previous.bold_end and previous.text.rstrip().endswith((".", ":", ";", ")")):
         return True
-    if _indented(line, previous, edges) and not (bulleted and line.left > first.left + _SAME_EDGE):
+    if _indented(line, previous, edges, goes_on=len(block) > 1) and not (bulleted and line.left > first.left + _SAME_EDGE):
         return True
     return previous.last_baseline - line.baseline > _WIDE_GAP * pitch
 
@@ -107,11 +106,15 @@ def _all_bold(line: Line) -> bool:
     return line.bold_start and line.bold_end
 
 
-def _indented(line: Line, previous: Line, edges: list[float]) -> bool:
-    """Further right than an edge at which the column's lines start, unless the line before starts at the same place."""
+def _indented(line: Line, previous: Line, edges: list[float], *, goes_on: bool) -> bool:
+    """Further right than an edge at which lines of this page start, unless the line before starts at the same place.
+
+    Where the line before already goes on with a block, its own start is such an edge, however short the column.
+    """
     if abs(line.left - previous.left) <= _SAME_EDGE and line.baseline < previous.baseline:
         return False
-    return any(_SMALLEST_INDENT <= line.left - edge <= _LARGEST_INDENT for edge in edges)
+    known = [*edges, previous.left] if goes_on else edges
+    return any(_SMALLEST_INDENT <= line.left - edge <= _LARGEST_INDENT for edge in known)
 
 
 def _is_row(block: Sequence[Line], cells: list[float], pitch: float) -> bool:
@@ -140,13 +143,16 @@ def _edges(values: Iterable[float]) -> list[float]:
 
 
 def _pitch(lines: Sequence[Line]) -> float:
-    """The usual distance between baselines on this page; 12 points where no two lines follow each other."""
-    steps = [
+    """The distance between lines of running text: the lower quartile, because the larger steps are gaps between paragraphs.
+
+    12 points where no two lines follow each other.
+    """
+    steps = sorted(
         above.last_baseline - below.baseline
         for above, below in zip(lines, lines[1:], strict=False)
         if 4.0 < above.last_baseline - below.baseline < 40.0
-    ]
-    return median(steps) if steps else 12.0
+    )
+    return steps[len(steps) // 4] if steps else 12.0
 
 
 def _kind(block: Sequence[Line], cells: list[float], pitch: float) -> str:

@@ -15,6 +15,7 @@ person. It never raises for a bad file, so that one bad file stops no other; a m
 
 from __future__ import annotations
 
+import threading
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,16 +24,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.documents.elements import PARTITIONED_SUFFIXES, elements_from_blocks, elements_from_file, pages_from_elements
-from tasks.documents.layout import Line, group_lines, in_margin
+from tasks.documents.layout import Line, group_lines, stands_in_margin
 from tasks.documents.pdf import PdfFile, PdfPage, UnreadablePdf
 from tasks.domain.passages import Page
-from tasks.domain.text import is_furniture, running_lines, vocabulary
+from tasks.domain.text import is_furniture, learn_furniture, vocabulary
 
 if TYPE_CHECKING:
     from unstructured.documents.elements import Element
 
 MOST_PAGES = 5_000
 """Beyond this a file is more likely a mistake than a regulation; a year's Code of Federal Regulations volume has about 1,000."""
+
+READER = "pdfium-unstructured/2"
+"""Raised with every change that alters stored page text: documents are then read again, although their bytes did not change."""
+
+# PDFium keeps global state and must not be entered by two threads at once.
+_PDFIUM = threading.Lock()
 
 
 class Status(StrEnum):
@@ -57,58 +64,91 @@ class ReadResult:
     furniture: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """A file's text as its reader gave it, not yet joined or cleaned: printed lines of a PDF, or elements of any other kind.
+
+    `status` and `reason` say why there is neither.
+    """
+
+    name: str
+    status: Status
+    reason: str
+    printed: tuple[PdfPage, ...] = ()
+    elements: tuple[Element, ...] = ()
+
+
 def read_pages(path: Path, name: str) -> ReadResult:
     """Read one document; `name` is what its pages carry (the name in the corpus, not the file's own)."""
+    return dehyphenate(extract(path, name))
+
+
+def extract(path: Path, name: str) -> Extract:
+    """The text layer of one file, by the reader of its kind."""
     if not path.is_file():
-        return ReadResult(Status.MISSING, f"There is no file at {path}.")
+        return Extract(name, Status.MISSING, f"There is no file at {path}.")
     if path.stat().st_size == 0:
-        return ReadResult(Status.EMPTY, "The file is empty (0 bytes).")
+        return Extract(name, Status.EMPTY, "The file is empty (0 bytes).")
     suffix = Path(name).suffix.lower()
     if suffix == ".pdf":
-        return _read_pdf(path, name)
+        return _extract_pdf(path, name)
     if suffix in PARTITIONED_SUFFIXES:
-        return _read_other(path, name)
+        return _extract_other(path, name)
     kind = suffix or "a file without an extension"
-    return ReadResult(Status.UNSUPPORTED, f"There is no reader for {kind}: PDF, TXT, MD, HTML and DOCX files are read.")
+    return Extract(
+        name, Status.UNSUPPORTED, f"There is no reader for {kind}: PDF, TXT, MD, HTML and DOCX files are read."
+    )
 
 
-def _read_pdf(path: Path, name: str) -> ReadResult:
-    try:
-        with PdfFile(path) as pdf:
-            if pdf.page_count > MOST_PAGES:
-                return ReadResult(
-                    Status.TOO_LARGE, f"The PDF has {pdf.page_count} pages; at most {MOST_PAGES} are read. Split it."
-                )
-            printed = list(pdf.pages())
-    except UnreadablePdf as error:
-        return ReadResult(Status(error.kind), f"The PDF cannot be read: {error}.")
-    running = running_lines([[line.text for line in page.lines if _in_margin(line, page)] for page in printed])
-    known = vocabulary(line.text for page in printed for line in page.lines)
+def dehyphenate(raw: Extract) -> ReadResult:
+    """Pages of an extract: page furniture dropped, broken lines and words joined, cleaned. An unreadable one keeps its reason."""
+    if raw.status is not Status.OK:
+        return ReadResult(raw.status, raw.reason)
+    if not raw.printed:
+        last = max((element.metadata.page_number or 1 for element in raw.elements), default=1)
+        return _result(pages_from_elements(raw.elements, name=raw.name, count=last), ())
+    learned = learn_furniture([[line.text for line in page.lines if _in_margin(line, page)] for page in raw.printed])
+    known = vocabulary(line.text for page in raw.printed for line in page.lines)
     furniture: dict[str, None] = {}
     elements: list[Element] = []
-    for page in printed:
+    for page in raw.printed:
         kept = []
         for line in page.lines:
-            if not line.upright or is_furniture(line.text, in_margin=_in_margin(line, page), running=running):
+            in_margin = _in_margin(line, page)
+            if not line.upright or is_furniture(line.text, page=page.number, in_margin=in_margin, furniture=learned):
                 furniture[line.text] = None
             else:
                 kept.append(line)
-        elements += elements_from_blocks(group_lines(kept), name=name, page=page.number, known=known)
-    pages = pages_from_elements(elements, name=name, count=len(printed))
-    return _result(pages, tuple(furniture), damaged=tuple(page.number for page in printed if page.problem))
+        elements += elements_from_blocks(group_lines(kept), name=raw.name, page=page.number, known=known)
+    pages = pages_from_elements(elements, name=raw.name, count=len(raw.printed))
+    return _result(pages, tuple(furniture), damaged=tuple(page.number for page in raw.printed if page.problem))
 
 
-def _read_other(path: Path, name: str) -> ReadResult:
+def _extract_pdf(path: Path, name: str) -> Extract:
+    try:
+        with _PDFIUM, PdfFile(path) as pdf:
+            if pdf.page_count > MOST_PAGES:
+                return Extract(
+                    name,
+                    Status.TOO_LARGE,
+                    f"The PDF has {pdf.page_count} pages; at most {MOST_PAGES} are read. Split it.",
+                )
+            return Extract(name, Status.OK, "", printed=tuple(pdf.pages()))
+    except UnreadablePdf as error:
+        return Extract(name, Status(error.kind), f"The PDF cannot be read: {error}.")
+
+
+def _extract_other(path: Path, name: str) -> Extract:
     from lxml.etree import LxmlError
 
     try:
-        elements = elements_from_file(path, name=name)
+        return Extract(name, Status.OK, "", elements=tuple(elements_from_file(path, name=name)))
     except ImportError as error:
-        return ReadResult(Status.UNSUPPORTED, f"The reader for {path.suffix} files is not installed ({error.name} is missing).")
+        reason = f"The reader for {path.suffix} files is not installed ({error.name} is missing)."
+        return Extract(name, Status.UNSUPPORTED, reason)
     except (UnicodeError, ValueError, KeyError, OSError, zipfile.BadZipFile, LxmlError) as error:
-        return ReadResult(Status.BROKEN, f"The file is damaged or is not what its name says ({type(error).__name__}).")
-    last = max((element.metadata.page_number or 1 for element in elements), default=1)
-    return _result(pages_from_elements(elements, name=name, count=last), ())
+        reason = f"The file is damaged or is not what its name says ({type(error).__name__})."
+        return Extract(name, Status.BROKEN, reason)
 
 
 def _result(pages: tuple[Page, ...], furniture: tuple[str, ...], *, damaged: tuple[int, ...] = ()) -> ReadResult:
@@ -124,7 +164,10 @@ def _result(pages: tuple[Page, ...], furniture: tuple[str, ...], *, damaged: tup
     if damaged and not silent:
         return ReadResult(Status.BROKEN, f"No page can be read ({'; '.join(notes)}).", (), furniture)
     return ReadResult(
-        Status.NO_TEXT, "No page has a text layer: it is probably a scan, and needs OCR before it can be indexed.", (), furniture
+        Status.NO_TEXT,
+        "No page has a text layer: it is probably a scan, and needs OCR before it can be indexed.",
+        (),
+        furniture,
     )
 
 
@@ -134,4 +177,4 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _in_margin(line: Line, page: PdfPage) -> bool:
-    return in_margin(line, top=page.top, bottom=page.bottom)
+    return stands_in_margin(line, top=page.top, bottom=page.bottom)

@@ -16,8 +16,9 @@ Rules
       otherwise                                                                      parts join      adminis-/trative
 
 - An en or em dash at a line end is followed by no blank, unless a blank stands before it (`Part C –/Simplification`).
-- A line is furniture when its wording (digits left out) returns in the margins of other pages, or when it is a bare page number or a
-  typesetter's imprint in a margin.
+- A line is furniture when it stands in a page's margin and its wording (digits left out) returns in the margins of other pages, or when it
+  is a page number there, or a typesetter's imprint anywhere. A bare number is a page number only if it counts along with the pages:
+  the last line of a column may be one too.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 LINE_BREAK_HYPHEN = "\ufffe"
 """PDFium's mark for a hyphen that stands at the end of a line; it is a non-character, so no real text contains it."""
@@ -54,7 +56,8 @@ _ADDRESS = re.compile(r"(?:://|www\.|@)\S*\Z")
 _ADDRESS_GOES_ON = re.compile(r"(?:(?:://|www\.)\S*|https?:/)[/_]\Z")
 
 _IMPRINT = re.compile(r"^VerDate\b.*\bJkt\b|\bFmt \d+\b.*\bSfmt \d+\b|^\S+ on [A-Z0-9]{8,} with [A-Z]+$")
-_PAGE_NUMBER = re.compile(r"^(?:page\s+)?[-–—\s]*(?:\d{1,5}|[ivxlc]{1,7})[-–—\s]*(?:(?:of|/)\s*\d{1,5})?$", re.IGNORECASE)
+_BARE_NUMBER = re.compile(r"^[0-9]{1,5}$")
+_PAGE_NUMBER = re.compile(r"^(?:page\s+[0-9ivxlc]{1,7}|[-–—]\s*[0-9]{1,5}\s*[-–—]|(?:page\s+)?[0-9]{1,5}\s*(?:of|/)\s*[0-9]{1,5})$", re.IGNORECASE)
 
 
 def normalise(text: str) -> str:
@@ -156,25 +159,46 @@ def leftover_hyphens(text: str) -> tuple[str, ...]:
     return tuple(text[max(0, match.start() - 20) : match.end() + 20] for match in re.finditer(pattern, text))
 
 
+@dataclass(frozen=True, slots=True)
+class Furniture:
+    """What a document prints on every page: `running` holds keys of running heads and feet, `offsets` the differences between printed
+    and counted page numbers."""
+
+    running: frozenset[str] = frozenset()
+    offsets: frozenset[int] = frozenset({0})
+
+
 def furniture_key(line: str) -> str:
     """The wording of a line without digits, case and spacing, so that running heads of different pages are equal."""
     return " ".join(re.sub(r"\d+", " ", line).lower().split())
 
 
-def running_lines(margins: Sequence[Sequence[str]]) -> frozenset[str]:
-    """Keys of lines that return in the margins of several pages: running heads and feet.
+def learn_furniture(margins: Sequence[Sequence[str]]) -> Furniture:
+    """What returns in the margins of a document's pages; `margins` holds, from page 1, the lines in each page's top or bottom margin.
 
-    `margins` holds, page by page, the lines that stand in the top or bottom margin. A line runs when at least two pages, and at least
-    a third of them (left and right pages may differ, chapters too), carry it.
+    A line runs when at least two pages, and at least a third of them (left and right pages may differ, chapters too), carry it. A bare
+    number is a page number when as many pages print it with the same distance from the page's own count, or when it is that count.
     """
-    seen = Counter(key for lines in margins for key in {furniture_key(line) for line in lines})
     needed = max(2, -(-len(margins) // 3))
-    return frozenset(key for key, pages in seen.items() if key and pages >= needed)
+    lines = Counter(key for page in margins for key in {furniture_key(line) for line in page})
+    distances = Counter(
+        distance
+        for count, page in enumerate(margins, start=1)
+        for distance in {int(line.strip()) - count for line in page if _BARE_NUMBER.match(line.strip())}
+    )
+    return Furniture(
+        running=frozenset(key for key, pages in lines.items() if key and pages >= needed),
+        offsets=frozenset({0} | {distance for distance, pages in distances.items() if pages >= needed}),
+    )
 
 
-def is_furniture(line: str, *, in_margin: bool, running: frozenset[str] = frozenset()) -> bool:
-    """Whether a line belongs to the page and not to the document: imprint anywhere; running line or bare number in a margin."""
+def is_furniture(line: str, *, page: int, in_margin: bool, furniture: Furniture) -> bool:
+    """Whether a line of page `page` belongs to the page and not to the document."""
     stripped = line.strip()
     if _IMPRINT.search(stripped):
         return True
-    return in_margin and (bool(_PAGE_NUMBER.match(stripped)) or furniture_key(stripped) in running)
+    if not in_margin:
+        return False
+    if _BARE_NUMBER.match(stripped):
+        return int(stripped) - page in furniture.offsets
+    return bool(_PAGE_NUMBER.match(stripped)) or furniture_key(stripped) in furniture.running
