@@ -293,6 +293,10 @@ NOT_SERVED: Mapping[tuple[str, ...], str] = {
 
 SAMPLING_FIELDS = ("temperature", "top_p", "top_k")
 
+# The values of the `anthropic-version` header. The second is what SDK 2.x sends: it has no sampling fields any more and
+# refuses citations in a user's text.
+API_VERSIONS = ("2023-06-01", "2026-10-21")
+
 
 @dataclass(frozen=True)
 class Request:
@@ -326,8 +330,8 @@ class Request:
         return edits
 
 
-def parse_request(body: Any, betas: frozenset[str]) -> Request:
-    """Check the shape of `body` and the rules that need nothing but the body and the model.
+def parse_request(body: Any, betas: frozenset[str], version: str) -> Request:
+    """Check the shape of `body` and the rules that need nothing but the body, the API version and the model.
 
     Raises ApiError: a 400 with the path of the first wrong field, or a 404 for an unknown model.
     """
@@ -338,6 +342,7 @@ def parse_request(body: Any, betas: frozenset[str]) -> Request:
     check(body, BODY if COMPUTER_USE in betas else BODY_WITHOUT_COMPUTER_TOOL, "")
     rules = rules_of(body["model"])
     _check_limits(body, rules)
+    _check_version(body, rules, version)
     _check_cache_control(body)
     return Request(
         rules=rules,
@@ -385,11 +390,20 @@ def _check_limits(body: JSON, rules: ModelRules) -> None:
         )
     if len(body["messages"]) > MAX_MESSAGES:
         raise invalid(f"Too many messages: {len(body['messages'])} > {MAX_MESSAGES}", at="messages")
-    for name in SAMPLING_FIELDS:
-        if name in body and not rules.accepts_sampling:
-            raise invalid(f"`{name}` is deprecated for this model.")
     if any(not sequence.strip() for sequence in body.get("stop_sequences") or []):
         raise invalid("each stop sequence must contain non-whitespace", at="stop_sequences")
+
+
+def _check_version(body: JSON, rules: ModelRules, version: str) -> None:
+    for name in SAMPLING_FIELDS:
+        if name in body and version != API_VERSIONS[0]:
+            raise invalid("Extra inputs are not permitted", at=name)
+        if name in body and not rules.accepts_sampling:
+            raise invalid(f"`{name}` is deprecated for this model.")
+    for i, message in enumerate(body["messages"]):
+        for j, block in enumerate(as_blocks(message["content"])):
+            if version != API_VERSIONS[0] and message["role"] == "user" and block.get("citations") and "text" in block:
+                raise invalid("`citations` may not be sent in a user message", at=f"messages.{i}.content.{j}.text")
 
 
 def _check_cache_control(body: JSON) -> None:

@@ -20,9 +20,9 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from .betas import parse_betas
 from .errors import ApiError, invalid
 from .replies import new_id
+from .requests import API_VERSIONS
 from .service import MessagesService
 
-API_VERSIONS = ("2023-01-01", "2023-06-01")
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
 log = logging.getLogger(__name__)
@@ -50,10 +50,11 @@ def create_app(service: MessagesService) -> FastAPI:
 
     @app.post("/v1/messages")
     async def create_message(request: Request) -> JSONResponse:
-        _check_headers(request)
+        _check_key(request)
+        version = _version(request)
         body = await _json_body(request)
         betas = parse_betas(",".join(request.headers.getlist("anthropic-beta")))
-        return await _answer(service, body, betas)
+        return await _answer(service, body, betas, version)
 
     @app.get("/health")
     async def health() -> dict[str, str]:
@@ -76,9 +77,9 @@ def create_app(service: MessagesService) -> FastAPI:
     return app
 
 
-async def _answer(service: MessagesService, body: Any, betas: frozenset[str]) -> JSONResponse:
+async def _answer(service: MessagesService, body: Any, betas: frozenset[str], version: str) -> JSONResponse:
     def check_and_answer() -> Any:
-        with service.prepared(body, betas) as prepared:
+        with service.prepared(body, betas, version) as prepared:
             delay = prepared.fault.seconds if prepared.fault is not None and prepared.fault.kind == "slow" else 0.0
             return delay, service.answer(prepared)
 
@@ -95,14 +96,20 @@ async def _answer(service: MessagesService, body: Any, betas: frozenset[str]) ->
     return JSONResponse(answer)
 
 
-def _check_headers(request: Request) -> None:
-    if not request.headers.get("x-api-key"):
+def _check_key(request: Request) -> None:
+    # SDK 2.x sends an API key as a bearer token, earlier ones in a header of its own. Any key will do here.
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if not request.headers.get("x-api-key") and not (scheme.lower() == "bearer" and token.strip()):
         raise ApiError(401, "x-api-key header is required")
+
+
+def _version(request: Request) -> str:
     version = request.headers.get("anthropic-version")
     if version is None:
         raise invalid("header is required", at="anthropic-version")
     if version not in API_VERSIONS:
         raise invalid(f'"{version}" is not a valid version', at="anthropic-version")
+    return version
 
 
 async def _json_body(request: Request) -> Any:

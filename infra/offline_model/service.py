@@ -59,12 +59,12 @@ class MessagesService:
         self.faults = Faults()
 
     @contextmanager
-    def prepared(self, body: Any, betas: frozenset[str]) -> Iterator[Prepared]:
-        """Check a request and hold its thread until the block ends.
+    def prepared(self, body: Any, betas: frozenset[str], version: str) -> Iterator[Prepared]:
+        """Check a request of an API version and hold its thread until the block ends.
 
         Raises ApiError for whatever the real API refuses, and for the errors that were asked for as faults.
         """
-        with self._threads.open(parse_request(body, betas)) as (request, resumes):
+        with self._threads.open(parse_request(body, betas, version)) as (request, resumes):
             prepared = self._prepare(request, resumes=resumes or self._is_paused(request.messages))
             if prepared.fault is not None and (error := prepared.fault.error()) is not None:
                 raise error

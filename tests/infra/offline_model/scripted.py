@@ -67,9 +67,9 @@ class Offline:
         request = {"model": MODEL, "max_tokens": 1024, "messages": [user("Hello")], **fields}
         return self.client.beta.messages.create(**request)
 
-    def post(self, body: Any, *, betas: str = "", **headers: str) -> httpx.Response:
+    def post(self, body: Any, *, betas: str = "", version: str = "2026-10-21") -> httpx.Response:
         """One request as plain HTTP: what the SDK would not let out."""
-        sent = {"x-api-key": "offline", "anthropic-version": "2023-06-01", **headers}
+        sent = {"authorization": "Bearer offline", "anthropic-version": version}
         if betas:
             sent["anthropic-beta"] = betas
         return self.http.post("/v1/messages?beta=true", json=body, headers=sent)
@@ -79,30 +79,49 @@ class Offline:
         assert self.http.post("/faults", json={"kind": kind, **fields}).status_code == 201
 
 
-@contextmanager
-def serving(script: Script) -> Iterator[Offline]:
-    """A server in a thread of this process, on a free port, until the block ends."""
-    clock = Clock()
-    app = create_app(MessagesService(script, clock=clock))
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", lifespan="off"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    started = threading.Event()
-    while not server.started:
-        assert thread.is_alive()
-        started.wait(0.005)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    client = anthropic.Anthropic(base_url=url, api_key="offline", max_retries=0)
-    http = httpx.Client(base_url=url, timeout=30)
-    try:
-        yield Offline(url, script, clock, client, http)
-    finally:
-        http.close()
-        client.close()
-        server.should_exit = True
-        thread.join(10)
-        assert not thread.is_alive()
+class Hosts:
+    """One HTTP server for many offline models, each below a path of its own: starting a server is the slow part."""
+
+    def __init__(self) -> None:
+        self._apps: dict[str, Any] = {}
+        self.url = ""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        name, _, rest = scope["path"].lstrip("/").partition("/")
+        await self._apps[name]({**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode()}, receive, send)
+
+    @contextmanager
+    def running(self) -> Iterator[Hosts]:
+        """Listen on a free port, in a thread of this process, until the block ends."""
+        server = uvicorn.Server(uvicorn.Config(self, host="127.0.0.1", port=0, log_level="error", lifespan="off"))
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        pause = threading.Event()
+        while not server.started:
+            assert thread.is_alive()
+            pause.wait(0.005)
+        self.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        try:
+            yield self
+        finally:
+            server.should_exit = True
+            thread.join(10)
+            assert not thread.is_alive()
+
+    @contextmanager
+    def serving(self, script: Script) -> Iterator[Offline]:
+        """A fresh offline model that answers by a script, and clients for it."""
+        clock = Clock()
+        name = f"model{len(self._apps)}"
+        self._apps[name] = create_app(MessagesService(script, clock=clock))
+        url = f"{self.url}/{name}"
+        # Plain HTTP on this machine: loading certificates would take longer than most of the tests.
+        transport = anthropic.DefaultHttpxClient(verify=False)
+        with (
+            httpx.Client(base_url=url, timeout=30, verify=False) as http,
+            anthropic.Anthropic(base_url=url, api_key="offline", max_retries=0, http_client=transport) as client,
+        ):
+            yield Offline(url, script, clock, client, http)
 
 
 def text(words: str) -> dict[str, Any]:

@@ -115,7 +115,11 @@ BODY_CASES = {
         "This model does not support assistant message prefill",
     ),
     "a stream": (request(stream=True), "stream: the offline model does not stream"),
-    "sampling parameters": (request(temperature=0.5), "`temperature` is deprecated for this model."),
+    "sampling parameters": (request(temperature=1), "temperature: Extra inputs are not permitted"),
+    "citations in the user's text": (
+        request(messages=[user({**text("Hello"), "citations": [{"type": "char_location"}]})]),
+        "messages.0.content.0.text: `citations` may not be sent in a user message",
+    ),
     "an unknown effort": (request(output_config={"effort": "extreme"}), "output_config.effort: Input should be"),
     "a field that is not played": (request(fallbacks=[]), "fallbacks: the offline model does not serve this field"),
     "an output format": (
@@ -133,10 +137,24 @@ def test_a_body_of_the_wrong_shape_is_refused(offline: Offline, case: str) -> No
     refused(offline, body, expected)
 
 
-def test_a_request_without_a_key_is_unauthorized(offline: Offline) -> None:
-    response = offline.http.post("/v1/messages", json=request(), headers={"anthropic-version": "2023-06-01"})
+@pytest.mark.parametrize("key", [{}, {"x-api-key": ""}, {"authorization": "Bearer"}, {"authorization": "Basic b2Y="}])
+def test_a_request_without_a_key_is_unauthorized(offline: Offline, key: dict[str, str]) -> None:
+    headers = {"anthropic-version": "2026-10-21", **key}
+    response = offline.http.post("/v1/messages", json=request(), headers=headers)
     assert response.status_code == 401
     assert response.json()["error"] == {"type": "authentication_error", "message": "x-api-key header is required"}
+
+
+@pytest.mark.parametrize("key", [{"x-api-key": "offline"}, {"authorization": "Bearer offline"}])
+def test_a_key_is_taken_from_either_header(offline: Offline, key: dict[str, str]) -> None:
+    headers = {"anthropic-version": "2026-10-21", **key}
+    assert offline.http.post("/v1/messages", json=request(), headers=headers).status_code == 200
+
+
+def test_the_earlier_api_version_still_knows_sampling_where_the_model_does(offline: Offline) -> None:
+    assert offline.post(request(model="claude-opus-4-6", temperature=0.5), version="2023-06-01").status_code == 200
+    response = offline.post(request(temperature=0.5), version="2023-06-01")
+    assert response.json()["error"]["message"] == "`temperature` is deprecated for this model."
 
 
 @pytest.mark.parametrize("version", [None, "1999-01-01"])
