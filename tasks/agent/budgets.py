@@ -85,7 +85,7 @@ def tokens_of(value: object) -> int:
         return len(value.encode("utf-8", "surrogatepass"))
     if isinstance(value, Mapping):
         if value.get("type") == "base64" and isinstance(value.get("data"), str):
-            return image_tokens(value["data"])
+            return image_tokens(str(value["data"]))
         mark = BLOCK_TOKENS if "type" in value or "role" in value else 0
         return mark + sum(len(str(key)) + tokens_of(item) for key, item in value.items())
     if isinstance(value, Sequence):

@@ -200,7 +200,7 @@ class _Run:
 
     def run(self, first_message: dict[str, Any]) -> AgentResult:
         fields = request_fields(self.model, self.options)
-        tools = [self.screen, self.search_tool.tool]
+        tools: list[Any] = [self.screen, self.search_tool.tool]
         self.meter.added([fields["system"], [tool.to_dict() for tool in tools]])
         self._append(first_message)
         ended = self._converse(fields, tools)
@@ -240,11 +240,14 @@ class _Run:
     def _ask(self, runner: Any) -> Any:
         """Send one request and record its answer before anything of it runs; None if the runner has nothing more to ask."""
         started = self.clock()
+        failure: Exception | None = None
         try:
             message = next(runner, None)
         except anthropic.APIError as error:
-            # `from None`: the SDK's exception holds the request, with its key and its body.
-            raise translated(error) from None
+            failure = translated(error)
+        if failure is not None:
+            # Raised out here: the SDK's exception holds the request, with its key and its body, and must not travel along.
+            raise failure
         if message is None:
             return None
         reported = message.usage

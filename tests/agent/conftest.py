@@ -9,11 +9,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+import anthropic
 import pytest
 
 from tasks.agent.budgets import Budgets
 from tasks.agent.client import make_client
 from tasks.agent.conversation import AgentOptions, AgentResult, run_agent
+from tasks.agent.record import Record
 from tasks.domain.passages import Chunk, Passage
 from tasks.domain.steps import Turn
 from tests.agent.scripted_model import Reply, ScriptedModel, serving
@@ -50,10 +52,16 @@ class Bench:
     desktop: ToyDesktop | None = None
 
     def run(self, *script: Reply, desktop: ToyDesktop | None = None) -> AgentResult:
+        """Run against a model with this script."""
         self.model = ScriptedModel(script)
-        self.desktop = desktop or self.desktop or ToyDesktop(self.journal)
+        self.desktop = desktop or self.desktop
         url = self.stack.enter_context(serving(self.model))
         client = self.stack.enter_context(make_client(base_url=url, api_key=KEY, max_retries=self.max_retries))
+        return self.run_with(client)
+
+    def run_with(self, client: anthropic.Anthropic) -> AgentResult:
+        """Run against whatever this client talks to."""
+        self.desktop = self.desktop or ToyDesktop(Record(self.journal))
 
         def search(query: str) -> Sequence[Passage]:
             self.searched.append(query)

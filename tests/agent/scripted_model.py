@@ -9,8 +9,9 @@ from __future__ import annotations
 import copy
 import json
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -72,13 +73,14 @@ def breakpoints(value: Any) -> int:
 
 
 class ScriptedModel:
-    """`bodies` and `headers` hold what was received, in order, refused requests included."""
+    """`bodies` and `headers` hold what was received, in order, refused requests included. It waits `delay` seconds before an answer."""
 
     def __init__(self, script: Sequence[Reply]) -> None:
         self.script = list(script)
         self.bodies: list[JSON] = []
         self.headers: list[dict[str, str]] = []
         self.refused: list[str] = []
+        self.delay = 0.0
         self._answered: list[JSON] = []
         self._held: JSON = {}
         self._position = 0
@@ -169,14 +171,16 @@ def serving(model: ScriptedModel) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            time.sleep(model.delay)
             status, headers, answer = model.answer(body, {key.lower(): value for key, value in self.headers.items()})
             data = json.dumps(answer).encode()
             self.send_response(status)
             for key, value in {"content-type": "application/json", "request-id": "req_scripted", **headers}.items():
                 self.send_header(key, value)
             self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            with suppress(ConnectionError):  # a client that gave up waiting is part of some tests
+                self.end_headers()
+                self.wfile.write(data)
 
         def log_message(self, format: str, *args: Any) -> None:
             """Tests read bodies, not logs."""

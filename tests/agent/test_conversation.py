@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import get_args
 
@@ -144,7 +145,7 @@ def test_history_only_grows_and_at_most_four_breakpoints_move_with_it(bench: Ben
     assert result.ended == "finished"
     assert not bench.model.refused
     bodies = bench.model.bodies
-    for before, after in zip(bodies, bodies[1:], strict=False):
+    for before, after in itertools.pairwise(bodies):
         earlier, later = without_cache_control(before["messages"]), without_cache_control(after["messages"])
         assert later[: len(earlier)] == earlier
         assert without_cache_control(before["tools"]) == without_cache_control(after["tools"])

@@ -82,11 +82,13 @@ class ToyDesktop(BetaAbstractComputerToolset20260801):
         *,
         on_confirm: Callable[[str], None] = lambda name: None,
         on_member: Callable[[str], None] = lambda name: None,
+        size: tuple[int, int] = (112, 84),
     ) -> None:
         super().__init__(confirm=self._confirm)
         self._journal = journal
         self._on_confirm = on_confirm
         self._on_member = on_member
+        self._size = size
         self.clicks = 0
         self.done: list[str] = []
 
@@ -107,7 +109,7 @@ class ToyDesktop(BetaAbstractComputerToolset20260801):
         return result
 
     def _picture(self) -> bytes:
-        return png(self.clicks)
+        return png(self.clicks, *self._size)
 
     def screenshot(self, context: Any, input: Any) -> BetaScreenshotResult:
         self._on_member("screenshot")
