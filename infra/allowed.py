@@ -37,7 +37,9 @@ def inherited(surroundings: Mapping[str, str], *, network: bool = False) -> dict
     return {name: surroundings[name] for name in names if surroundings.get(name)}
 
 
-def child_environment(environment: Environment, surroundings: Mapping[str, str], *, network: bool = False) -> dict[str, str]:
+def child_environment(
+    environment: Environment, surroundings: Mapping[str, str], *, network: bool = False
+) -> dict[str, str]:
     """The environment that every child starts from: the allow-listed names, our PATH, the quiet settings."""
     path = os.pathsep.join([str(environment.binaries), surroundings.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     return {**inherited(surroundings, network=network), **QUIET, "PATH": path}
@@ -45,5 +47,7 @@ def child_environment(environment: Environment, surroundings: Mapping[str, str],
 
 def suite_environment(environment: Environment, surroundings: Mapping[str, str]) -> dict[str, str]:
     """The test suite's: no key, no setting of this user's installation, no display; the tests bring what they need."""
-    kept = {name: surroundings[name] for name in ("CI", "TERM", "COLUMNS", "FILEWRIGHT_BROWSER") if surroundings.get(name)}
+    kept = {
+        name: surroundings[name] for name in ("CI", "TERM", "COLUMNS", "FILEWRIGHT_BROWSER") if surroundings.get(name)
+    }
     return {**child_environment(environment, surroundings), **kept}

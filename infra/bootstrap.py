@@ -132,7 +132,9 @@ def show(plan: Plan, host: Host, model: str, print_: Callable[[str], None] = pri
             print_(f"  {shlex.join(command)}")
         print_(f"    ({download_size(host, plan.packages)})")
     if plan.makes_environment:
-        print_(f"  make a Python environment in {plan.environment.folder} from requirements.lock (about 1 GB to fetch, 3 GB on disk)")
+        print_(
+            f"  make a Python environment in {plan.environment.folder} from requirements.lock (about 1 GB to fetch, 3 GB on disk)"
+        )
 
 
 def bootstrap(
@@ -159,7 +161,10 @@ def bootstrap(
         print("This cannot work here as things are; nothing was changed.", file=sys.stderr)
         raise Stopped(CANNOT_WORK)
     if plan.packages and plan.apt is None:
-        print("System packages are missing, and apt cannot be used from here. Run this, then start again:", file=sys.stderr)
+        print(
+            "System packages are missing, and apt cannot be used from here. Run this, then start again:",
+            file=sys.stderr,
+        )
         for command in apt_commands(("sudo",), plan.packages):
             print(f"  {shlex.join(command)}", file=sys.stderr)
         raise Stopped(CANNOT_WORK)

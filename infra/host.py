@@ -67,5 +67,7 @@ class Host:
         """Whether there is nobody to ask: root in a container, in CI, or without a terminal."""
         if self.user != 0:
             return False
-        container = Path("/.dockerenv").exists() or Path("/run/.containerenv").exists() or "container" in self.environment
+        container = (
+            Path("/.dockerenv").exists() or Path("/run/.containerenv").exists() or "container" in self.environment
+        )
         return container or bool(self.environment.get("CI")) or not sys.stdin.isatty()

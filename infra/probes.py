@@ -63,9 +63,12 @@ def system(host: Host, name: str | None = None, machine: str | None = None) -> F
     machine = machine or platform.machine()
     if name != "Linux":
         return Found(
-            "system", State.IMPOSSIBLE, f"{name} {machine}", "Filewright runs on Linux; use a Linux machine or container"
+            "system",
+            State.IMPOSSIBLE,
+            f"{name} {machine}",
+            "Filewright runs on Linux; use a Linux machine or container",
         )
-    distribution = host.run(["sh", "-c", ". /etc/os-release && echo \"$PRETTY_NAME\""]).output.strip() or "Linux"
+    distribution = host.run(["sh", "-c", '. /etc/os-release && echo "$PRETTY_NAME"']).output.strip() or "Linux"
     return Found("system", State.OK, f"{distribution}, {machine}, kernel {platform.release()}")
 
 
@@ -118,7 +121,9 @@ def packages(host: Host, environment: Environment, database_url: str) -> list[Fo
     if environment.complete():
         torch = environment.facts().get("torch", "torch")
         return [Found("environment", State.OK, f"{environment.folder} ({torch})")]
-    found = [Found("environment", State.MISSING, f"{environment.folder} is not made yet: about 3 GB on disk, 1 GB to fetch")]
+    found = [
+        Found("environment", State.MISSING, f"{environment.folder} is not made yet: about 3 GB on disk, 1 GB to fetch")
+    ]
     with _pip(host) as pip:
         if pip is None:
             # The probe of venv says why; an index cannot be asked before that is mended.
@@ -255,7 +260,10 @@ def browser(host: Host) -> Found:
         reasons.append(f"{path}: {reason}")
     if chosen:
         return Found(
-            "browser", State.IMPOSSIBLE, "; ".join(reasons), "FILEWRIGHT_BROWSER must be the path of a Firefox that is no snap"
+            "browser",
+            State.IMPOSSIBLE,
+            "; ".join(reasons),
+            "FILEWRIGHT_BROWSER must be the path of a Firefox that is no snap",
         )
     text = "; ".join(reasons) or "no Firefox is installed"
     return Found("browser", State.MISSING, text, packages=("firefox-esr",))
@@ -273,7 +281,13 @@ def _renders(host: Host, path: str) -> str:
         picture = Path(folder) / "page.png"
         (Path(folder) / "profile").mkdir()
         command = [path, "--headless", "--no-remote", "--profile", f"{folder}/profile", "--screenshot", str(picture)]
-        own = {"HOME": folder, "XDG_RUNTIME_DIR": folder, "MOZ_ENABLE_WAYLAND": "0", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+        own = {
+            "HOME": folder,
+            "XDG_RUNTIME_DIR": folder,
+            "MOZ_ENABLE_WAYLAND": "0",
+            "DISPLAY": "",
+            "WAYLAND_DISPLAY": "",
+        }
         tried = host.run([*command, "--window-size=200,100", "data:text/html,Filewright"], seconds=90, extra=own)
         if not picture.is_file():
             return f"rendered nothing ({tried.last_line or f'exit code {tried.code}'})"
@@ -299,7 +313,13 @@ def accessibility(host: Host) -> Found:
     if missing:
         return Found("accessibility", State.MISSING, f"not installed: {', '.join(missing)}", packages=tuple(missing))
     with tempfile.TemporaryDirectory(prefix="filewright-bus-") as folder:
-        command = [str(host.which("dbus-daemon")), "--session", "--nofork", "--print-address=1", f"--address=unix:path={folder}/bus"]
+        command = [
+            str(host.which("dbus-daemon")),
+            "--session",
+            "--nofork",
+            "--print-address=1",
+            f"--address=unix:path={folder}/bus",
+        ]
         bus = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/"
         )
@@ -307,7 +327,9 @@ def accessibility(host: Host) -> Found:
             assert bus.stdout is not None
             address = bus.stdout.readline().strip()
             if not address:
-                return Found("accessibility", State.IMPOSSIBLE, f"dbus-daemon does not start: {bus.communicate()[1].strip()}")
+                return Found(
+                    "accessibility", State.IMPOSSIBLE, f"dbus-daemon does not start: {bus.communicate()[1].strip()}"
+                )
         finally:
             bus.terminate()
             bus.communicate()
@@ -355,9 +377,16 @@ def space(folder: Path, needed: int, name: str) -> Found:
     """Whether the file system of `folder` has room and lets us write."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(existing, os.W_OK):
-        return Found(name, State.IMPOSSIBLE, f"{existing} cannot be written", "choose another with XDG_DATA_HOME or FILEWRIGHT_HOME")
+        return Found(
+            name,
+            State.IMPOSSIBLE,
+            f"{existing} cannot be written",
+            "choose another with XDG_DATA_HOME or FILEWRIGHT_HOME",
+        )
     free = shutil.disk_usage(existing).free
     shown = f"{free / 1e9:.1f} GB free for {folder}"
     if free < needed:
-        return Found(name, State.IMPOSSIBLE, f"{shown}, {needed / 1e9:.1f} GB are needed", "free some, or choose another folder")
+        return Found(
+            name, State.IMPOSSIBLE, f"{shown}, {needed / 1e9:.1f} GB are needed", "free some, or choose another folder"
+        )
     return Found(name, State.OK, shown)

@@ -42,7 +42,10 @@ class Service:
         parts = {f"variable {name}": value for name, value in self.environment.items()}
         parts["command"] = json.dumps([*self.command, self.folder])
         parts["source"] = self.source
-        return {name: hashlib.sha256(f"{self.name}\0{name}\0{value}".encode()).hexdigest()[:12] for name, value in parts.items()}
+        return {
+            name: hashlib.sha256(f"{self.name}\0{name}\0{value}".encode()).hexdigest()[:12]
+            for name, value in parts.items()
+        }
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -57,7 +60,9 @@ def differences(service: Service, running: Mapping[str, str]) -> list[str]:
     """What of `service` differs from the fingerprints of the running one: variables' names, "command", "source"."""
     wanted = service.fingerprints()
     return sorted(
-        name.removeprefix("variable ") for name in wanted.keys() | running.keys() if wanted.get(name) != running.get(name)
+        name.removeprefix("variable ")
+        for name in wanted.keys() | running.keys()
+        if wanted.get(name) != running.get(name)
     )
 
 

@@ -181,7 +181,9 @@ class Supervisor:
             item.turn("unwell")
             item.last = watch.answer
         if item.state == "starting" and now - item.since > item.service.start_seconds:
-            self._fail(item, f"not well {item.service.start_seconds:.0f} s after its start: {watch.answer or 'no answer yet'}")
+            self._fail(
+                item, f"not well {item.service.start_seconds:.0f} s after its start: {watch.answer or 'no answer yet'}"
+            )
         elif item.state == "unwell" and watch.unwell >= UNWELL_LIMIT:
             self._fail(item, watch.answer or "unwell")
 
@@ -284,7 +286,9 @@ class Supervisor:
 
     def _do(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if request["do"] == "apply":
-            return self.apply([service_from_json(value) for value in request["services"]], partly=bool(request.get("partly")))
+            return self.apply(
+                [service_from_json(value) for value in request["services"]], partly=bool(request.get("partly"))
+            )
         if request["do"] == "status":
             return self.status()
         raise ValueError(f"unknown request {request['do']!r}")

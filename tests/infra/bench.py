@@ -47,7 +47,9 @@ class Bench:
 
     def pid(self, name: str) -> int:
         """The newest process id that the service printed as `pid N`."""
-        lines = eventually(lambda: [line for line in self.log(name).splitlines() if line.startswith("pid ")], what="a pid")
+        lines = eventually(
+            lambda: [line for line in self.log(name).splitlines() if line.startswith("pid ")], what="a pid"
+        )
         return int(lines[-1].split()[1])
 
 

@@ -34,7 +34,9 @@ def gone(pid: int) -> bool:
 
 
 def deaf_pid(bench: Bench, name: str) -> int:
-    lines = eventually(lambda: [line for line in bench.log(name).splitlines() if line.startswith("deaf ")], what="grandchild")
+    lines = eventually(
+        lambda: [line for line in bench.log(name).splitlines() if line.startswith("deaf ")], what="grandchild"
+    )
     return int(lines[-1].split()[1])
 
 
@@ -88,7 +90,9 @@ def test_a_service_waits_until_the_one_before_it_is_well(bench: Bench, tmp_path:
     finder = subprocess.Popen([sys.executable, "-I", "-S", "-c", code.replace("server.serve_forever()", "")])
     finder.wait(10)
     port = (tmp_path / "port").read_text()
-    first = script("first", code.replace("('127.0.0.1', 0)", f"('127.0.0.1', {port})"), health=f"http://127.0.0.1:{port}/")
+    first = script(
+        "first", code.replace("('127.0.0.1', 0)", f"('127.0.0.1', {port})"), health=f"http://127.0.0.1:{port}/"
+    )
     bench.apply(first, script("second", SLEEP, after=("first",)))
     time.sleep(1.5)
     assert bench.service("first")["state"] == "starting"
@@ -194,7 +198,13 @@ def test_services_stop_in_the_opposite_order_of_their_start(bench: Bench) -> Non
 
 def test_secrets_reach_a_service_and_no_file(bench: Bench) -> None:
     """The value is in the child's environment and in nothing that the supervisor writes."""
-    bench.apply(script("one", "import os, time; print(len(os.environ['KEY'])); time.sleep(600)", environment={"KEY": "s3cr3t-value"}))
+    bench.apply(
+        script(
+            "one",
+            "import os, time; print(len(os.environ['KEY'])); time.sleep(600)",
+            environment={"KEY": "s3cr3t-value"},
+        )
+    )
     bench.wait("one")
     eventually(lambda: "12" in bench.log("one").splitlines(), what="the length")
     for path in bench.home.folder.rglob("*"):
@@ -205,7 +215,10 @@ def test_secrets_reach_a_service_and_no_file(bench: Bench) -> None:
 def test_a_second_supervisor_of_the_same_folder_is_refused(bench: Bench) -> None:
     """The kernel's lock decides."""
     second = subprocess.run(
-        [sys.executable, "-m", "infra.supervisor", "--home", str(bench.home.folder)], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "infra.supervisor", "--home", str(bench.home.folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     assert second.returncode == 1 and "another supervisor" in second.stderr
 
