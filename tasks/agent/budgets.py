@@ -198,12 +198,15 @@ class Meter:
 class LoopDetector:
     """Stops a run that asks for the same calls before the same screen again and again.
 
-    A turn's fingerprint is its calls with their arguments and the screen after them. `REPEATS` equal ones among the newest
-    `WINDOW` turns are a loop, so two turns that alternate are found as well as one that repeats.
+    A turn's fingerprint is its calls with their arguments and the screen after them. Equal ones among the newest `WINDOW` turns
+    are a loop, so two turns that alternate are found as well as one that repeats: `REPEATS` of them, or `LOOKS` where the turn only
+    looked or waited, because a slow page is a reason to look again.
     """
 
     REPEATS = 5
+    LOOKS = 10
     WINDOW = 12
+    LOOKING = frozenset(f"computer.{member}" for member in ("screenshot", "zoom", "wait", "cursor_position"))
 
     def __init__(self) -> None:
         self._turns: deque[str] = deque(maxlen=self.WINDOW)
@@ -215,5 +218,6 @@ class LoopDetector:
             self._screen = hashlib.sha256(images[-1].encode()).hexdigest()
         turn = json.dumps([list(map(list, calls)), self._screen], sort_keys=True, default=str)
         self._turns.append(turn)
-        if self._turns.count(turn) >= self.REPEATS:
+        most = self.LOOKS if all(name in self.LOOKING for name, _ in calls) else self.REPEATS
+        if self._turns.count(turn) >= most:
             raise RunStopped("loop")

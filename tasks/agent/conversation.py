@@ -292,9 +292,7 @@ class _Run:
         self.toolset.append_screenshot(response)
         self._append(response)
         move_breakpoints(self.history)
-        self.loops.observe(
-            [(f"{block.toolset_name or ''}.{block.name}", block.input) for block in calls], list(images(response))
-        )
+        self.loops.observe([(_name_of(block), block.input) for block in calls], list(images(response)))
         return True
 
     def _record_unrun(self, calls: Sequence[Any], response: Any) -> None:
@@ -304,8 +302,7 @@ class _Run:
             ours = block.toolset_name == self.screen.toolset_name
             if block.id in self.screen.seen or (block.toolset_name is None and block.name == SEARCH):
                 continue
-            name = f"{block.toolset_name}.{block.name}" if block.toolset_name else block.name
-            call = Call(block.id, name, dict(block.input))
+            call = Call(block.id, _name_of(block), dict(block.input))
             self.record.unrun(call, "not_executed" if ours else "failed", texts.get(block.id, ""))
 
     def _append(self, message: dict[str, Any]) -> None:
@@ -323,6 +320,10 @@ def _first_message(task: str, screenshot: bytes | None) -> dict[str, Any]:
         data = base64.b64encode(screenshot).decode("ascii")
         content.append({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}})
     return {"role": "user", "content": content}
+
+
+def _name_of(block: Any) -> str:
+    return f"{block.toolset_name}.{block.name}" if block.toolset_name else str(block.name)
 
 
 def _text_of(message: Any) -> str:

@@ -4,8 +4,10 @@ Decides two things from one table: whether a model takes the computer toolset th
 response cost. It never guesses: a model that is not in the table, one that only knows the retired computer tool, or one
 without a price is refused before anything is sent, because a ceiling in dollars cannot be kept for it.
 
-Facts and prices are the vendor's published ones (models overview and pricing pages of platform.claude.com), read on
-`PRICES_READ_ON`. A new model is one row; a changed price is a changed row and a new date.
+Prices were read on `PRICES_READ_ON`: Opus 5.5, Opus 5, Opus 4.8, Sonnet 5 and Fable 5.1 on the vendor's own pages; the price by
+length of prompt of Haiku 5.5 and the cache reads of Sonnet 5.5 (halved on 2026-10-07) from two independent projects that follow the
+vendor's page and agree. Which model takes which tool is the vendor's documentation of computer use. A new model is one row; a
+changed price is a changed row and a new date.
 """
 
 from __future__ import annotations

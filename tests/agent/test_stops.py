@@ -363,6 +363,15 @@ def test_a_loop_of_two_alternating_turns_is_found() -> None:
     assert number == 8
 
 
+def test_looking_again_at_a_slow_page_is_borne_longer_but_not_for_ever() -> None:
+    loops = LoopDetector()
+    with pytest.raises(RunStopped, match="loop"):
+        for looks in itertools.count(1):
+            assert looks <= LoopDetector.LOOKS
+            loops.observe([("computer.wait", {"duration": 1}), ("computer.screenshot", {})], ["same"])
+    assert looks == LoopDetector.LOOKS
+
+
 def test_the_same_keys_before_new_screens_are_no_loop() -> None:
     loops = LoopDetector()
     for number in range(50):
