@@ -162,7 +162,8 @@ def attempt_of_run(url: str, flow_run: UUID) -> tuple[Filing, int] | None:
     """The filing and attempt number that a Prefect flow run worked on, newest first; None where it claimed nothing."""
     with connect(url, read_only=True) as connection:
         row = connection.execute(
-            "SELECT filing_id, number FROM ledger.attempts WHERE flow_run = %s ORDER BY number DESC LIMIT 1", (flow_run,)
+            "SELECT filing_id, number FROM ledger.attempts WHERE flow_run = %s ORDER BY number DESC LIMIT 1",
+            (flow_run,),
         ).fetchone()
         if row is None:
             return None

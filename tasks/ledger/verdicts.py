@@ -71,7 +71,5 @@ def record_verdict(
                 ),
             ).fetchone()
         )
-    first = Verdict(
-        tuple(Finding(f["check"], f["key"], Outcome(f["outcome"]), f["reason"]) for f in row[3])
-    )
+    first = Verdict(tuple(Finding(f["check"], f["key"], Outcome(f["outcome"]), f["reason"]) for f in row[3]))
     return RecordedVerdict(row[0], row[1], first, row[4])

@@ -7,6 +7,7 @@ Cost: about 15 ms a text on one busy core for minilm, linear in the number of te
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -80,9 +81,17 @@ class Embedder:
         return [[float(x) for x in vector] for vector in vectors]
 
 
-@lru_cache(maxsize=2)
+_loading = threading.Lock()
+
+
 def load_embedder(name: str) -> Embedder:
-    """The process's one copy of a model: loading takes about five seconds."""
+    """The process's one copy of a model: loading takes about five seconds, once, however many threads ask."""
+    with _loading:
+        return _load_embedder(name)
+
+
+@lru_cache(maxsize=2)
+def _load_embedder(name: str) -> Embedder:
     return Embedder(name)
 
 

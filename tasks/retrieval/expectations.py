@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tasks.domain.errors import TemporaryError
+from tasks.domain.evaluation import is_answerable
 from tasks.domain.passages import Chunk, GoldenQuestion
 from tasks.domain.text import leftover_hyphens
 
@@ -141,7 +142,7 @@ def evaluate_suite(
     import pandas
 
     parameters = {**asdict(thresholds), "questions": golden, "least_answerable": 1}
-    answerable = [(question, rank) for question, rank in ranks if question.document is not None]
+    answerable = [(question, rank) for question, rank in ranks if is_answerable(question)]
     hit = {question.id: rank for question, rank in answerable}
     tables = {
         "questions": pandas.DataFrame(

@@ -76,9 +76,7 @@ def _find(connection: Connection, where: str, values: tuple[Any, ...]) -> Genera
     return None if row is None else Generation(*row)
 
 
-def create_draft(
-    connection: Connection, corpus: str, *, splitter: str, model: EmbeddingModel, digest: str
-) -> int:
+def create_draft(connection: Connection, corpus: str, *, splitter: str, model: EmbeddingModel, digest: str) -> int:
     """A new draft; drafts of the corpus that were left behind by killed runs are removed."""
     connection.execute("SELECT pg_advisory_xact_lock(hashtext('corpus.generations'), hashtext(%s))", (corpus,))
     connection.execute(

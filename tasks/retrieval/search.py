@@ -78,8 +78,10 @@ class Index:
         """Ids of at most `k` chunks by BM25."""
         return self._keywords.rank(query, k)
 
-    def chunk(self, identity: str) -> Chunk:
-        return self._chunks[identity]
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Every chunk of the generation, by document, page and offset."""
+        return tuple(self._chunks.values())
 
 
 def nearest(connection: Connection, generation: int, vector: list[float], k: int) -> list[str]:
