@@ -28,6 +28,8 @@ MAX_VISUAL_TOKENS = 4784
 MANY_IMAGES = 20
 MAX_SIDE_OF_MANY = 2000
 MAX_SIDE = 8000
+# Images in one request, by the model's context window: the larger number from a million tokens on.
+MAX_IMAGES, MAX_IMAGES_SMALL_WINDOW, LARGE_WINDOW = 600, 100, 1_000_000
 MAX_BYTES = 5 * 1024 * 1024
 # Older models are shown at most this many tokens of an image, scaled down by the API.
 RESIZED_VISUAL_TOKENS = 1568
@@ -82,7 +84,11 @@ def images(messages: list[JSON]) -> Iterator[tuple[str, JSON]]:
 def check_images(messages: list[JSON], rules: ModelRules) -> None:
     """Raise the 400 for the first image that cannot be read, is mislabelled or is over a limit."""
     sizes: list[tuple[str, Picture]] = []
-    for at, block in images(messages):
+    found = list(images(messages))
+    most = MAX_IMAGES if rules.context_window >= LARGE_WINDOW else MAX_IMAGES_SMALL_WINDOW
+    if len(found) > most:
+        raise invalid(f"Too many images in the request: {len(found)} > {most}", at="messages")
+    for at, block in found:
         source_at = f"{at}.image.source.base64"
         picture = _inspect(block["source"]["data"], at=source_at)
         if picture.media_type != block["source"]["media_type"]:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import anthropic
@@ -161,6 +162,7 @@ def result(call_id: str, content: Any = "Done.", toolset: str | None = "computer
     return {**block, "toolset_name": toolset} if toolset else block
 
 
+@cache
 def png(width: int = 56, height: int = 28, colour: str = "navy") -> str:
     """A one-coloured PNG in base64."""
     buffer = io.BytesIO()
@@ -170,4 +172,7 @@ def png(width: int = 56, height: int = 28, colour: str = "navy") -> str:
 
 def image(width: int = 56, height: int = 28, colour: str = "navy") -> dict[str, Any]:
     """An image block of one colour."""
-    return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": png(width, height, colour)}}
+    return {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": png(width, height, colour)},
+    }

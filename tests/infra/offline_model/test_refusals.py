@@ -219,11 +219,16 @@ def test_both_toolsets_may_stand_in_one_request(offline: Offline) -> None:
     accepted(offline, request(tools=[TOOLSET, {"type": "browser_toolset_20260801"}, SEARCH]))
 
 
-@pytest.mark.parametrize(
-    "field", [{"name": "computer"}, {"display_width_px": 1024}, {"display_height_px": 768}, {"display_number": 1}]
-    + [{"enable_zoom": True}],
-    ids=lambda field: next(iter(field)),
-)  # fmt: skip
+OLD_FIELDS: list[dict[str, Any]] = [
+    {"name": "computer"},
+    {"display_width_px": 1024},
+    {"display_height_px": 768},
+    {"display_number": 1},
+    {"enable_zoom": True},
+]
+
+
+@pytest.mark.parametrize("field", OLD_FIELDS, ids=lambda field: next(iter(field)))
 def test_a_toolset_entry_rejects_the_old_tools_fields(offline: Offline, field: dict[str, Any]) -> None:
     expected = f"tools.0.computer_toolset_20260801.{next(iter(field))}: Extra inputs are not permitted"
     refused(offline, request(tools=[{**TOOLSET, **field}]), expected)
@@ -289,7 +294,10 @@ CONFIGURATION_CASES = {
         request(tools=[SEARCH], tool_choice={"type": "auto", "disable_parallel_tool_use": True}),
         None,
     ),
-    "an unknown display": (request(thinking={"type": "adaptive", "display": "all"}), "thinking.adaptive.display: Input"),
+    "an unknown display": (
+        request(thinking={"type": "adaptive", "display": "all"}),
+        "thinking.adaptive.display: Input",
+    ),
     "a budget in adaptive": (
         request(thinking={"type": "adaptive", "budget_tokens": 2048}),
         "thinking.adaptive.budget_tokens: Extra inputs are not permitted",
@@ -492,7 +500,10 @@ IMAGE_CASES = {
     "bytes that are no image": (pictures(holding("aGVsbG8=")), "image.source.base64.data: Could not process image"),
     "half an image": (pictures(holding(png(300, 300)[:200])), "image.source.base64.data: Could not process image"),
     "another media type": (pictures(labelled("image/jpeg")), "appears to be a image/png image"),
-    "an unknown media type": (pictures(labelled("image/tiff")), "media_type: Input should be 'image/jpeg', 'image/png'"),
+    "an unknown media type": (
+        pictures(labelled("image/tiff")),
+        "media_type: Input should be 'image/jpeg', 'image/png'",
+    ),
     "an image by address": (
         pictures({"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}),
         "messages.0.content.0.image.source: Input tag 'url'",
@@ -519,6 +530,12 @@ def test_over_twenty_images_no_side_may_exceed_2000(offline: Offline) -> None:
         "max_side_length_pixels": 2000,
         "paths": ["messages.0.content.20"],
     }
+
+
+def test_a_request_holds_at_most_600_images_or_100_on_models_of_the_smaller_window(offline: Offline) -> None:
+    accepted(offline, pictures(*[image()] * 101))
+    refused(offline, pictures(*[image()] * 601), "Too many images in the request: 601 > 600")
+    refused(offline, pictures(*[image()] * 101, model="claude-opus-4-6"), "Too many images in the request: 101 > 100")
 
 
 def test_an_image_in_a_result_is_named_by_its_nested_path(offline: Offline) -> None:

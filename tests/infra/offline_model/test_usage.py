@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 
 from infra.offline_model.images import visual_tokens
 from infra.offline_model.tokens import text_tokens
-from tests.infra.offline_model.scripted import SEARCH, TOOLSET, Offline, assistant, call, image, result, text, used, user
+from tests.infra.offline_model.scripted import (
+    SEARCH,
+    TOOLSET,
+    Offline,
+    assistant,
+    call,
+    image,
+    result,
+    text,
+    used,
+    user,
+)
 
 MARK = {"type": "ephemeral"}
 LONG = "The quick brown fox jumps over the lazy dog. " * 120  # about 1350 tokens: above the smallest cached prefix
