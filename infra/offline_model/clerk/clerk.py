@@ -17,6 +17,7 @@ Rules:
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -182,7 +183,7 @@ class _Filing:
             open_tries = [query for query in tries if not self._searched(query)]
             answers = find_answers(question, self.conversation.passages)
             # At least one search with the question's own words, even where passages fetched for another would do.
-            if tries[0] in open_tries or (not answers and open_tries):
+            if tries[0] in open_tries or (open_tries and not any(answer.firm for answer in answers)):
                 searches.append((question, open_tries[0]))
             elif answers:
                 found[field] = answers
@@ -438,14 +439,15 @@ def _short_of(value: str, option: str) -> bool:
 
 
 def _common_source(values: Sequence[str]) -> str:
-    """The document and page that most answers cite; the first cited among equals, an answer with an identifier before others."""
-    places: dict[str, float] = {}
+    """The document and page that the answers cite: that of the identifier, if there is one, or else the most cited."""
+    places: Counter[str] = Counter()
     for value in values:
         found = _SOURCE.search(value)
         if found:
-            place = f"{found[1]}, page {found[2]}"
-            places[place] = places.get(place, 0.0) + (1.5 if re.match(r"[A-Z0-9]+-[A-Z0-9]+ ", value) else 1.0)
-    return max(places, key=lambda place: places[place]) if places else ""
+            # The facts of a rule hang on what it is about; the dates follow from the same rule.
+            weight = 100 if re.match(r"\d+-[A-Z0-9]+\b", value) and not re.match(r"\d{4}-\d\d-\d\d", value) else 1
+            places[f"{found[1]}, page {found[2]}"] += weight
+    return places.most_common(1)[0][0] if places else ""
 
 
 def _as_target(line: Line) -> Target:

@@ -57,10 +57,6 @@ class Call:
     passages: tuple[Passage, ...]
 
     @property
-    def looks(self) -> bool:
-        return self.computer and self.name == "screenshot"
-
-    @property
     def acts(self) -> bool:
         return self.computer and self.name not in ("screenshot", "zoom", "cursor_position")
 
@@ -71,27 +67,34 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of the assistant: what it said and what it called."""
+    """One turn of the assistant: what it said and what it called.
+
+    What it says about pressing, opening and filling counts only if its calls were carried out: a refused or cut-off turn did nothing.
+    """
 
     said: str
     calls: tuple[Call, ...]
 
     @property
+    def done(self) -> bool:
+        return bool(self.calls) and all(call.answered and not call.failed for call in self.calls)
+
+    @property
     def pressed(self) -> tuple[str, str] | None:
         """(button, page) if this turn pressed a button."""
-        found = _PRESSED.search(self.said)
+        found = _PRESSED.search(self.said) if self.done else None
         return (json.loads(found[1]), json.loads(found[2])) if found else None
 
     @property
     def opened(self) -> tuple[str, str] | None:
         """(label, value) if this turn opened a list of choices."""
-        found = _OPENED.search(self.said)
+        found = _OPENED.search(self.said) if self.done else None
         return (json.loads(found[1]), json.loads(found[2])) if found else None
 
     @property
     def filled(self) -> tuple[tuple[str, str], ...]:
-        """(label, value) of each field that this turn filled, if its calls were carried out."""
-        if any(call.failed for call in self.calls):
+        """(label, value) of each field that this turn filled."""
+        if not self.done:
             return ()
         return tuple((json.loads(label), json.loads(value)) for label, value in _FILLED.findall(self.said))
 

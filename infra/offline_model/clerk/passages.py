@@ -7,7 +7,9 @@ Rules:
 - A date answers by the words around it in its sentence: the nearest of "effective, takes effect, …" and "compliance, required
   by, on and after, …" says which of the two it is. Only a full date with its day counts, and a sentence that speaks of what was
   expected, proposed or asked for counts against the date.
-- An identifier answers by how many of the question's words stand around it, in its sentence first.
+- An identifier answers by how many of the question's words stand around it, in its sentence first, and by whether the sentence
+  lays something down ("requires the use of …") or says what did not work ("without …", "misread as …"). A name cut off by the
+  beginning of a passage is no name.
 - Where the question names a rule, a document that names it in its file name, title or text goes before one that does not.
 - A value is copied as it is printed, with line breaks made blanks and typographic hyphens made plain.
 """
@@ -15,6 +17,7 @@ Rules:
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +45,15 @@ _TENTATIVE = re.compile(
     r"supersed|withdr|rescind|suggest|comment|request|urge|plan(?:s|ned)?\b|forecast|instead|rather than|recommend|draft)",
     re.I,
 )
+_LAYS_DOWN = re.compile(
+    r"\b(?:requir(?:e|es|ed|ing)|must|shall|compulsory|mandatory|obliged|has to|have to|adopt(?:s|ed|ing)?)\b", re.I
+)
+_COUNTERS = re.compile(
+    r"\b(?:without|not aware|misinterpret|misread|mistak|other than|unable|could not|cannot|declin|preferred|combination)", re.I
+)
 _OWN_RULE = re.compile(r"\b(?:this|these|the) (?:final )?(?:rule|regulations?|modification)\b", re.I)
+# Words of a question that tell how to answer, not what about.
+_FORM_OF_ANSWER = frozenset("number name identif identify identifier field data element code part told used use mark".split())
 _CAPITAL = r"[A-Z][A-Za-z/]+"
 _TITLE = rf"{_CAPITAL}(?:\s+(?:(?:of|and|to)\s+)?{_CAPITAL}){{0,5}}"
 _NOT_NAMES = frozenset("The This That A An Use Field Fields NCPDP Element Code Under For In See By".split())
@@ -60,12 +71,16 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A value as a passage prints it and where it stands; a higher `score` is a better support."""
+    """A value as a passage prints it and where it stands.
+
+    A higher `score` is a better support; `firm` is False where it is only the best so far, so that another search is worth it.
+    """
 
     value: str
     document: str
     page: int
     score: float
+    firm: bool
 
     @property
     def place(self) -> tuple[str, int]:
@@ -93,33 +108,35 @@ def find_answers(question: Question, passages: Sequence[Passage]) -> tuple[Answe
         found = list(_dates(question, passages))
     else:
         return ()
-    # A value said in several places gains a little by each: it is what the documents agree on.
+    # A value said in several passages gains a little by each: it is what the documents agree on.
     totals: dict[str, float] = {}
     for key, answer in found:
         totals[key] = max(totals.get(key, 0.0), answer.score)
     for key in totals:
-        places = {answer.place for other, answer in found if other == key}
-        totals[key] += min(1.5, 0.3 * (len(places) - 1))
+        totals[key] += min(2.1, 0.5 * (sum(1 for other, _ in found if other == key) - 1))
     if not totals:
         return ()
     best = max(totals, key=lambda key: totals[key])
+    answers = [answer for key, answer in found if key == best]
+    # Places that print less than the whole answer (the number without the name) do not support it.
+    printed = Counter(answer.value for answer in answers)
+    value = max(printed, key=lambda text: (" " in text, printed[text], len(text)))
     places: dict[tuple[str, int], Answer] = {}
-    for key, answer in found:
-        if key == best and (answer.place not in places or answer.score > places[answer.place].score):
+    for answer in answers:
+        if answer.value == value and (answer.place not in places or answer.score > places[answer.place].score):
             places[answer.place] = answer
     return tuple(sorted(places.values(), key=lambda answer: -answer.score))
 
 
 def agree(answers: Mapping[str, Sequence[Answer]]) -> dict[str, Answer]:
-    """One answer for each question, from the page that supports most of them where it supports it."""
-    support: dict[tuple[str, int], list[float]] = {}
-    for found in answers.values():
-        for answer in found:
-            support.setdefault(answer.place, []).append(answer.score)
+    """One answer for each question, from the page (or else the document) that supports most of them where it supports it."""
+    pages = Counter(answer.place for found in answers.values() for answer in found)
+    documents = Counter(document for found in answers.values() for document in {answer.document for answer in found})
     chosen: dict[str, Answer] = {}
     for key, found in answers.items():
-        # Between pages that carry the value, one that carries other answers too is worth a weaker wording.
-        chosen[key] = max(found, key=lambda answer: (len(support[answer.place]), answer.score))
+        # A page that carries other answers too is worth a somewhat weaker wording, but not a passing mention.
+        good = [answer for answer in found if answer.score >= found[0].score - 3.0]
+        chosen[key] = max(good, key=lambda answer: (pages[answer.place], documents[answer.document], answer.score))
     return chosen
 
 
@@ -140,7 +157,8 @@ def _dates(question: Question, passages: Sequence[Passage]) -> Iterable[tuple[st
                 score += about.get(passage.document, 0.0) - 0.02 * rank
                 if score >= 3.0:
                     value = " ".join(date[0].split())
-                    yield _date_key(value), Answer(value, passage.document, passage.page, score)
+                    firm = strength >= 3.5 and score >= 4.5
+                    yield _date_key(value), Answer(value, passage.document, passage.page, score, firm)
 
 
 def _event(kind: Kind, before: str, after: str, sentence: str) -> float:
@@ -170,28 +188,33 @@ def _date_key(value: str) -> str:
 
 def _identifiers(question: Question, passages: Sequence[Passage]) -> Iterable[tuple[str, Answer]]:
     about = _documents_about(question.subjects, passages)
-    asked = {_stem(word) for word in question.content_words if len(word) > 1}
+    asked = {_stem(word) for word in question.content_words if len(word) > 1} - _FORM_OF_ANSWER
     for rank, passage in enumerate(passages):
         near_page = {_stem(word) for word in words(f"{passage.title} {passage.text}")}
+        titled = len(asked & {_stem(word) for word in re.findall(r"[a-z]+", f"{passage.document} {passage.title}".lower())})
         for sentence in _SENTENCE.split(passage.text):
-            near = {_stem(word) for word in words(sentence)}
-            shared = len(asked & near) + 0.4 * len((asked & near_page) - near)
-            if shared < 1.5:
-                continue
+            lays_down = bool(_LAYS_DOWN.search(sentence)) and not _COUNTERS.search(sentence)
+            base = 0.3 * titled + about.get(passage.document, -2.0 if about else 0.0) - 0.02 * rank
+            base += 2.0 * lays_down - 2.0 * bool(_COUNTERS.search(sentence)) - 2.0 * bool(_TENTATIVE.search(sentence))
             for found in _IDENTIFIER.finditer(sentence):
                 identifier = f"{found[1]}-{found[2]}"
-                name = _name(sentence, found)
+                name = _name(sentence, found, whole=passage.text.find(sentence) > 0)
+                # The words of a field's own name say nothing about what it is for.
+                near = {_stem(word) for word in words(sentence.replace(name, " ") if name else sentence)}
+                shared = len(asked & near) + 0.4 * len((asked & near_page) - near)
+                if shared < 1.0:
+                    continue
                 around = sentence[max(0, found.start() - 60) : found.end() + 60]
-                score = shared + 1.5 * bool(name) + 1.0 * bool(re.search(r"\b(field|element)\b", around, re.I))
-                score += 1.0 * about.get(passage.document, 0.0) - 2.0 * bool(_TENTATIVE.search(sentence)) - 0.02 * rank
-                if about and passage.document not in about:
-                    score -= 2.0
+                score = base + shared + 1.5 * bool(name) + 1.0 * bool(re.search(r"\b(field|element)\b", around, re.I))
                 value = f"{identifier} {name}".strip()
-                yield identifier, Answer(value, passage.document, passage.page, score)
+                yield identifier, Answer(value, passage.document, passage.page, score, lays_down and shared >= 2.5)
 
 
-def _name(sentence: str, found: re.Match[str]) -> str:
-    """The name printed with an identifier: "Some Name (123-AB)", "123-AB (Some Name)", "123-AB, Some Name"."""
+def _name(sentence: str, found: re.Match[str], *, whole: bool) -> str:
+    """The name printed with an identifier: "Some Name (123-AB)", "123-AB (Some Name)", "123-AB, Some Name".
+
+    `whole` is False where the sentence stands at the beginning of the passage and may have lost its first words.
+    """
     before, after = sentence[: found.start()], sentence[found.end() :]
     patterns = (
         (before, rf"({_TITLE})(?:,)?\s*(?:field|element)?\s*[(\[]\s*(?:field\s+)?$"),
@@ -201,7 +224,7 @@ def _name(sentence: str, found: re.Match[str]) -> str:
     )
     for text, pattern in patterns:
         match = re.search(pattern, text)
-        if match is None:
+        if match is None or (not whole and text is before and match.start(1) == 0):
             continue
         parts = match[1].split()
         while parts and parts[0] in _NOT_NAMES:

@@ -51,7 +51,7 @@ _STOP = frozenset(
 )
 # How regulations word the thing asked for: search words, never answers.
 _WORDED = {
-    Kind.IDENTIFIER: "use of the field",
+    Kind.IDENTIFIER: "final rule adopts a modification requiring covered entities to use the field",
     Kind.EFFECT: "effective date this final rule is effective on",
     Kind.COMPLIANCE: "compliance date compliance with these regulations is required by",
     Kind.SOURCE: "",
