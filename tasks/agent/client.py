@@ -10,12 +10,15 @@ beyond `LONGEST_RETRY_AFTER` is not waited for, because no budget or stop could 
 
 from __future__ import annotations
 
+import logging
 import re
 
 import anthropic
 import httpx2
 
-from tasks.domain.errors import FilewrightError, PermanentError, TemporaryError
+from tasks.domain.errors import PermanentError, TemporaryError
+
+log = logging.getLogger(__name__)
 
 VENDOR_URL = "https://api.anthropic.com"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -59,8 +62,11 @@ def make_client(*, base_url: str | None, api_key: str, max_retries: int = MAX_RE
     )
 
 
-def translated(error: anthropic.APIError) -> FilewrightError:
-    """What a failed request means: TemporaryError where another attempt later may succeed, else PermanentError."""
+def translated(error: Exception) -> Exception:
+    """What a failed request means: TemporaryError where another attempt later may succeed, else PermanentError.
+
+    A mistake of ours that the SDK found before it sent anything (an AnthropicError that is no APIError) is returned unchanged.
+    """
     if isinstance(error, anthropic.APIStatusError):
         about = _about(error)
         if error.status_code in TEMPORARY_STATUSES or error.status_code >= 500:
@@ -83,6 +89,9 @@ def translated(error: anthropic.APIError) -> FilewrightError:
         return TemporaryError(
             "The model service cannot be reached. Check the network and the service's address, and try again."
         )
+    if isinstance(error, anthropic.AnthropicError) and not isinstance(error, anthropic.APIError):
+        return error
+    log.error("The model service's answer could not be read: %s", type(error).__name__)
     return TemporaryError("The model service answered in a form that could not be read. Try again later.")
 
 

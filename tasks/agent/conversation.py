@@ -184,6 +184,7 @@ class _Run:
     clock: Callable[[], float]
     history: list[Any] = field(default_factory=list)
     last_words: str = ""
+    calls_open: bool = False
 
     def __post_init__(self) -> None:
         self.meter = Meter(
@@ -204,7 +205,7 @@ class _Run:
         self.meter.added([fields["system"], [tool.to_dict() for tool in tools]])
         self._append(first_message)
         ended = self._converse(fields, tools)
-        if ended == "no receipt" and not self._calls_are_open():
+        if ended == "no receipt" and not self.calls_open:
             self._append({"role": "user", "content": [{"type": "text", "text": prompts.NUDGE}]})
             ended = self._converse(fields, tools)
         return AgentResult(
@@ -229,12 +230,15 @@ class _Run:
                 if message is None:
                     return "unexpected stop"
                 step, ended = STOP_REASONS.get(message.stop_reason or "", (HALT, "unexpected stop"))
-                self.history.append(message.to_param())
+                if message.content:  # an empty message is an answer, but none that may stand in a history
+                    self.history.append(message.to_param())
                 if step == HALT:
                     return ended
                 if step == RESUME:
                     continue
                 if step == END or not self._run_tools(runner, message):
+                    # Calls that nobody answers: nothing can follow such a turn, not even the nudge.
+                    self.calls_open = any(block.type == "tool_use" for block in message.content)
                     return "finished" if self.finished() else "no receipt"
 
     def _ask(self, runner: Any) -> Any:
@@ -243,7 +247,8 @@ class _Run:
         failure: Exception | None = None
         try:
             message = next(runner, None)
-        except anthropic.APIError as error:
+        except Exception as error:
+            # Only the SDK runs in here (the tools have run before), and on an answer that is no message it stumbles in many ways.
             failure = translated(error)
         if failure is not None:
             # Raised out here: the SDK's exception holds the request, with its key and its body, and must not travel along.
@@ -308,10 +313,6 @@ class _Run:
     def _append(self, message: dict[str, Any]) -> None:
         self.history.append(message)
         self.meter.added(message)
-
-    def _calls_are_open(self) -> bool:
-        """Whether the last turn ended with calls that nobody answers: then nothing can follow it."""
-        return any(block.type == "tool_use" for block in self.history[-1]["content"])
 
 
 def _first_message(task: str, screenshot: bytes | None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ JSON = dict[str, Any]
 
 @dataclass
 class Reply:
-    """One answered request: a message unless `status` says otherwise."""
+    """One answered request: a message unless `status` says otherwise; `raw` is sent as it stands, as JSON or not."""
 
     content: Sequence[JSON] = ()
     stop_reason: str = ""
@@ -30,6 +30,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     error: JSON = field(default_factory=dict)
     extra: JSON = field(default_factory=dict)
+    raw: str | None = None
 
 
 def text(words: str) -> JSON:
@@ -90,7 +91,7 @@ class ScriptedModel:
         """The bodies that were answered with a message."""
         return self._answered
 
-    def answer(self, body: JSON, headers: dict[str, str]) -> tuple[int, dict[str, str], JSON]:
+    def answer(self, body: JSON, headers: dict[str, str]) -> tuple[int, dict[str, str], JSON | str]:
         self.bodies.append(copy.deepcopy(body))
         self.headers.append(headers)
         body = self._whole(body)
@@ -107,6 +108,8 @@ class ScriptedModel:
             )
         reply = self.script[self._position]
         self._position += 1
+        if reply.raw is not None:
+            return 200, {}, reply.raw
         if reply.status != 200:
             return reply.status, reply.headers, reply.error
         self._answered.append(copy.deepcopy(body))
@@ -173,7 +176,7 @@ def serving(model: ScriptedModel) -> Iterator[str]:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             time.sleep(model.delay)
             status, headers, answer = model.answer(body, {key.lower(): value for key, value in self.headers.items()})
-            data = json.dumps(answer).encode()
+            data = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
             self.send_response(status)
             for key, value in {"content-type": "application/json", "request-id": "req_scripted", **headers}.items():
                 self.send_header(key, value)

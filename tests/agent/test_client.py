@@ -106,6 +106,13 @@ def test_a_service_that_does_not_answer_in_time_is_temporary(bench: Bench) -> No
             bench.run_with(client)
 
 
+@pytest.mark.parametrize("body", ["<html>a proxy's page</html>", '{"type": "mess', "", "[]", '{"type": "message"}'])
+def test_an_answer_that_is_no_message_is_temporary(bench: Bench, body: str) -> None:
+    with pytest.raises(TemporaryError, match="could not be read"):
+        bench.run(Reply(raw=body), DONE)
+    assert len(bench.model.bodies) == 1
+
+
 def test_no_key_is_refused_with_what_to_do() -> None:
     with pytest.raises(PermanentError, match="ANTHROPIC_API_KEY"):
         make_client(base_url=None, api_key="  ")

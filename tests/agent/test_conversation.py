@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from dataclasses import replace
 from typing import get_args
 
@@ -11,7 +12,7 @@ from anthropic.types.beta.beta_stop_reason import BetaStopReason
 
 from tasks.agent import prompts
 from tasks.agent.budgets import Budgets
-from tasks.agent.conversation import STOP_REASONS
+from tasks.agent.conversation import STOP_REASONS, AgentOptions
 from tasks.domain.errors import PermanentError, RunStopped
 from tests.agent.conftest import TASK, Bench, passage
 from tests.agent.scripted_model import Reply, act, breakpoints, search, text, thinking, without_cache_control
@@ -190,6 +191,24 @@ def test_a_nudged_run_can_still_finish(bench: Bench) -> None:
     bench.finished = lambda: next(answers)
     result = bench.run(Reply([text("Shall I go on?")]), click(1), DONE)
     assert (result.ended, result.finished, result.turns) == ("finished", True, 3)
+
+
+def test_an_empty_answer_is_nudged_and_never_sent_back(bench: Bench) -> None:
+    answers = iter([False, True])
+    bench.finished = lambda: next(answers)
+    result = bench.run(click(1), Reply([], stop_reason="end_turn"), DONE)
+    assert (result.ended, result.turns) == ("finished", 3)
+    assert all(message["content"] for message in bench.model.bodies[-1]["messages"])
+    assert [message["role"] for message in bench.model.bodies[-1]["messages"]] == ["user", "assistant", "user", "user"]
+
+
+def test_a_history_that_the_service_found_edited_is_logged(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    dropped = {"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "prefix_binding_mismatch"}
+    bench.options = AgentOptions()
+    with caplog.at_level(logging.WARNING, logger="tasks.agent"):
+        bench.run(replace(DONE, extra={"input_transformations": [dropped]}))
+    assert "the history was edited" in caplog.text
+    assert bench.model.bodies[0]["thinking"]["block_binding"] == {"prefix_mismatch_behavior": "drop_block"}
 
 
 @pytest.mark.parametrize(
