@@ -22,7 +22,7 @@ Rules
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -33,6 +33,7 @@ from tasks.domain.lexicon import (
     BOUNDS,
     CONTRAST,
     DENIAL,
+    DISTINGUISHING,
     FINITE,
     HEDGE,
     NEUTRAL,
@@ -91,7 +92,7 @@ _ALLOWED_MARKS = frozenset("\"'*_#:/&=|•·§¶→⇒✓✔✅,()[]{}.;!-©®�
 _STRUCK = frozenset({"!=", "=/=", "~~", "<s>", "<del>", "<strike>"})
 _DENIAL_MARKS = frozenset("≠✗✘✖❌🚫¬^")
 _HEDGE_MARKS = frozenset("~±≈<>≤≥%$°")
-_TOKEN = re.compile(r"[^\W\d_]+(?:['.-][^\W\d_]+)*|\d+|!=|=/=|~~|</?[A-Za-z]+>|\S", re.UNICODE)
+_TOKEN = re.compile(r"[^\W\d_]\.\d+|[^\W\d_]+(?:['.-][^\W\d_]+)*|\d+|!=|=/=|~~|</?[A-Za-z]+>|\S", re.UNICODE)
 
 
 @dataclass(slots=True)
@@ -120,11 +121,8 @@ def stem(word: str) -> str:
 
 def vocabulary(text: str) -> frozenset[str]:
     """The stems of all words of a text: what an answer may say because its source says it."""
-    return frozenset(
-        stem(part)
-        for word in re.findall(r"[^\W\d_]+(?:['-][^\W\d_]+)*", fold(text))
-        for part in {word, *word.split("-")}
-    )
+    found = (match[0] for match in _TOKEN.finditer(fold(text)) if match[0][0].isalpha())
+    return frozenset(stem(part) for word in found for part in {word, *word.split("-")})
 
 
 def _denies(token: _Token) -> bool:
@@ -198,7 +196,11 @@ def _clauses(tokens: list[_Token]) -> list[tuple[list[_Token], str]]:
         if sign in {"(", "[", "{"}:
             stack.append([])
         elif sign in {")", "]", "}"} and len(stack) > 1:
-            done.append((stack.pop(), sign))
+            inner = stack.pop()
+            if inner and all(token.mark and token.mark.role is not Role.CITATION for token in inner):
+                stack[-1].extend(inner)  # "Fill Number (403-D3)": only another way to name it
+            else:
+                done.append((inner, sign))
         elif sign in {".", ";", "!", "?"}:
             abbreviated = (
                 sign == "."
@@ -287,22 +289,29 @@ def _quote(tokens: Sequence[_Token], folded: str) -> str:
     return words if len(words) <= 120 else words[:117] + "…"
 
 
-def _labels_of_marks(tokens: list[_Token]) -> dict[Mark, int | None]:
-    """Bind each value to the nearest label before it that no earlier value has taken, else to the nearest one after it."""
+def _labels_of_marks(tokens: list[_Token], aside: Collection[int]) -> dict[Mark, int | None]:
+    """Bind each value to the nearest label before it that no earlier value has taken, else to the nearest one after it.
+
+    A label at one of the places `aside` names only what is set aside with it: "September 21, 2020, not by the effective date".
+    """
     bound: dict[Mark, int | None] = {}
     taken: set[int] = set()
     marks = [
         (i, token.mark) for i, token in enumerate(tokens) if token.mark and token.mark.role in {Role.VALUE, Role.OTHER}
     ]
+
+    def free(places: Iterable[int], mark: Mark) -> list[int]:
+        usable = mark.role is Role.OTHER
+        return [j for j in places if tokens[j].label is not None and j not in taken and (usable or j not in aside)]
+
     for i, mark in marks:
-        before = [j for j in range(i) if tokens[j].label is not None and j not in taken]
+        before = free(range(i), mark)
         bound[mark] = tokens[before[-1]].label if before else None
         taken.update(before)
     for n, (i, mark) in enumerate(marks):
         if bound[mark] is None:
-            end = marks[n + 1][0] if n + 1 < len(marks) else len(tokens)
-            after = [tokens[j].label for j in range(i + 1, end) if tokens[j].label is not None]
-            bound[mark] = after[0] if after else None
+            after = free(range(i + 1, marks[n + 1][0] if n + 1 < len(marks) else len(tokens)), mark)
+            bound[mark] = tokens[after[0]].label if after else None
     return bound
 
 
@@ -345,10 +354,8 @@ def read_assertion(
             continue
         segments = _segments(clause)
         aside = [_sets_aside(segments, i, subject) for i in range(len(segments))]
-        # What is set aside names nothing but itself: "not by the effective date" is no name of the value before it.
-        bound |= _labels_of_marks(
-            [token for segment, out in zip(segments, aside, strict=True) for token in segment if not out]
-        )
+        out = {id(token) for segment, away in zip(segments, aside, strict=True) if away for token in segment}
+        bound |= _labels_of_marks(clause, [i for i, token in enumerate(clause) if id(token) in out])
         words = {token.word for token in clause}
         points = (
             any(word in POINTING_BACK for word in words)
@@ -374,6 +381,8 @@ def read_assertion(
                     doubts.append(Doubt(True, f"“{word}” makes a bound of it", quote))
                 elif not _understood(token, known):
                     unknown.append(token.text)
+        if any(token.contrast and id(token) not in out for token in clause) and not words & DISTINGUISHING:
+            doubts.append(Doubt(False, "it speaks of what the expectation file says that it is not", quote))
         doubts.extend(_foreign_names(clause, folded, sources))
     if unknown:
         shown = ", ".join(f"“{word}”" for word in list(dict.fromkeys(unknown))[:5])

@@ -81,7 +81,7 @@ _ORDINALS = {rank: number for number, rank in enumerate(_RANKS, 1)}
 _FILE = re.compile(
     r"[\w(][\w.\-/\\%+()~]*\.(?:pdf|html?|docx?|txt|text|md|rtf|xml|odt|csv|json)(?![\w-])(?!\.\w)", re.IGNORECASE
 )
-_NUMBER = r"(?:\d{1,9}(?!\d)(?!-?[A-Za-z_])(?!\.\d)|(?:" + "|".join(_WORDS) + r")(?![\w-]))"
+_NUMBER = r"(?:\d{1,9}(?!\d)(?!-?[A-Za-z_])(?!\.\d)(?!-(?:[\s),.;\]]|$))|(?:" + "|".join(_WORDS) + r")(?![\w-]))"
 _PAGE_WORD = r"(?:pages?|pgs?|pp?|pag)"
 _HEAD = rf"(?<![\w-]){_PAGE_WORD}\.?\s?(?:(?:nos?\.?|numbers?|#|:|=)\s?)?"
 _MORE = rf"(?:\s?(?P<sep>-|to|through|thru|and|or|&|/)\s?|\s?,\s?(?:(?P<conj>and|or|&)\s)?)(?:{_PAGE_WORD}\.?\s?)?"

@@ -78,7 +78,8 @@ UNSETTLED = words(
     amend* revis* later sooner earlier earliest latest draft* former* previous* prior old older original*
     initial* once historic* past outgoing interim next alternativ* depend* sample test try trying attempt* check
     verify compare* versus vs cf argu* contend* maintain* consider* deem* target* goal* aim aims aimed outlook
-    sort kind
+    sort kind subject end ends ended ending expire* terminat* sunset* conclud* suspend* clos* less more fewer
+    few plus minus only half two three four five six seven eight nine ten week weeks confus* voluntar* partly
     """
 )
 
@@ -96,13 +97,13 @@ NEUTRAL = words(
     a an the this that these those it its it's he she they them their there there's here we our us i my you your
     one ones each both same which who whom whose what when where how is are was were be been being am has have
     had do does did will shall must can need needs needed of on in at by to for from with into onto under per
-    via as than then thus so also too only just exactly precisely namely i.e ie viz upon through throughout
-    during against among and but because since while whereas although though however yet plus well respectively
-    answer answers answered value values date dates day days month year time deadline field fields number
-    numbers nos id ids identifier identifiers code codes name names named called known titled entitled labeled
-    labelled designated element elements data item items standard standards document documents doc docs file pdf
-    page pages p pp pg source sources citation citations cite cites cited citing reference references ref refs
-    see text passage paragraph section sections table column columns line row heading header footnote preamble
+    via as than then thus so also too just exactly precisely namely i.e ie viz upon through throughout during
+    against among and but because since while whereas although though however yet well respectively answer
+    answers answered value values date dates day days month year time deadline field fields number numbers nos
+    id ids identifier identifiers code codes name names named called known titled entitled labeled labelled
+    designated element elements data item items standard standards document documents doc docs file pdf page
+    pages p pp pg source sources citation citations cite cites cited citing reference references ref refs see
+    text passage paragraph section sections table column columns line row heading header footnote preamble
     summary part parts title chapter rule rules ruling regulation regulations regulatory final finalized
     finalised official officially federal register notice law legal legally statute act order modification
     modifications modified modify modifies adopt adopts adopted adopting adoption effective effect take takes
@@ -123,12 +124,13 @@ NEUTRAL = words(
     issued issuance dated signed filed first above aforementioned full whole complete correct right true indeed
     yes confirmed verified clear clearly certain certainly explicitly expressly directly current currently now
     still already itself themselves follows follow below monday tuesday wednesday thursday friday saturday
-    sunday st nd rd th u.s d s ll re ve fact facts information quarter annual
+    sunday st nd rd th u.s d s ll re ve fact facts information quarter annual telecommunication implementation
+    guide version release
     """
 )
 
 # Parts a clause into segments as a comma does.
-PARTING = words("although and because but however plus though whereas while yet")
+PARTING = words("although and because but however though whereas while yet")
 
 # Denies and parts: sets something beside the value.
 CONTRAST = words("instead opposed rather unlike")
@@ -147,6 +149,21 @@ POINTING_BACK = words(
     """
 )
 
+# Tells the value from what it is not, and so names both.
+DISTINGUISHING = frozenset(
+    {
+        "distinguish",
+        "distinguishes",
+        "distinguishing",
+        "distinguished",
+        "differentiate",
+        "differentiates",
+        "tell",
+        "tells",
+        "from",
+    }
+)
+
 # Stands for what was said before.
 PRONOUNS = words("this that it these those which he they so both everything all above below")
 
@@ -158,7 +175,17 @@ ABBREVIATIONS = words(
 )
 
 # The name of a date that is none of a form's questions: when the document itself came out.
-PUBLICATION = ("published", "publication", "issued", "dated", "filed", "signed", "announced", "Federal Register of")
+PUBLICATION = (
+    "published",
+    "publication",
+    "issued",
+    "dated",
+    "filed",
+    "signed",
+    "approved",
+    "announced",
+    "Federal Register of",
+)
 
 # Set phrases that are understood as a whole, whatever their words mean alone.
 PHRASES: tuple[tuple[str, ...], ...] = tuple(

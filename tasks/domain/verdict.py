@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -120,17 +120,28 @@ def records_digest(records: Sequence[Submission]) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
+def grader_version(expectation: Expectation, asked: Asked) -> str:
+    """What a verdict depends on besides the record and the pages: the rules, what was expected, and what was asked for.
+
+    An expectation file that was mended gives a new version, so a verdict by the old one does not stand in its way.
+    """
+    basis = json.dumps([asdict(expectation), asdict(asked)], sort_keys=True, default=str)
+    return f"{GRADER_VERSION}-{hashlib.sha256(basis.encode()).hexdigest()[:12]}"
+
+
 def grade(
     records: Sequence[Submission],
     expectation: Expectation,
     pages: Mapping[tuple[str, int], str],
     page_counts: Mapping[str, int],
     asked: Asked,
+    titles: Mapping[str, str] | None = None,
 ) -> Verdict:
     """Grade what the portal holds for one report.
 
     `records` are all records with the report's ID; `pages` maps (document, page) to the stored page text and `page_counts` each document to
-    its number of pages, both of the filing's own generation. Never raises for what a record says.
+    its number of pages, both of the filing's own generation; `titles` maps each document to the title that the corpus gives it, whose cites
+    and dates an answer may repeat. Never raises for what a record says.
     """
     if not records:
         return Verdict((_refuted("record", "", f"The portal has no record of report {asked.report_id}."),))
@@ -145,7 +156,9 @@ def grade(
     if asked.reference is not None:
         findings.append(_same("receipt", record.reference, asked.reference))
     for key, question in expectation.questions.items():
-        findings.extend(_Grading(question, expectation, pages, page_counts).findings(record.answers.get(key)))
+        findings.extend(
+            _Grading(question, expectation, pages, page_counts, titles or {}).findings(record.answers.get(key))
+        )
     for key in record.answers:
         if key not in expectation.questions:
             reason = f"The record answers {visible(key)}, and the expectation file has no such question: a person must decide."
@@ -205,10 +218,12 @@ class _Grading:
         expectation: Expectation,
         pages: Mapping[tuple[str, int], str],
         page_counts: Mapping[str, int],
+        titles: Mapping[str, str],
     ) -> None:
         self.question = question
         self.pages = pages
         self.page_counts = page_counts
+        self.titles = titles
         self.carried = tuple(expectation.questions[key] for key in question.carries) or (question,)
         self.rivals = tuple(
             other
@@ -243,7 +258,7 @@ class _Grading:
         masked = _masked(folded, references)
         stated = find_claims(masked)
         marks = self._marks(masked, references, stated)
-        sources = "\n".join(self.pages[place] for place in _existing(references, self.pages))
+        sources = self._sources(references)
         reading = read_assertion(
             folded,
             list(marks),
@@ -295,6 +310,12 @@ class _Grading:
         if question.kind is Kind.IDENTIFIER and claim.kind == claims.IDENTIFIER:
             return Role.OTHER if any(same_family(value, claim.values[0]) for value in question.values) else Role.PLAIN
         return Role.OTHER if _CLAIM_KINDS.get(question.kind) == claim.kind else Role.PLAIN
+
+    def _sources(self, references: Sequence[Reference]) -> str:
+        """The text of every page that the answer cites, and the titles of the documents."""
+        places = dict.fromkeys((c.document, c.page) for reference in references for c in reference.citations)
+        texts = [self.pages[place] for place in places if place in self.pages]
+        return "\n".join([*texts, *(self.titles[document] for document, _ in places if document in self.titles)])
 
     # -- value ------------------------------------------------------------------------------------------------------------------------
 
@@ -504,11 +525,6 @@ def _masked(folded: str, references: Sequence[Reference]) -> str:
         for part in reference.parts:
             characters[part.start : part.end] = _MASK * (part.end - part.start)
     return "".join(characters)
-
-
-def _existing(references: Sequence[Reference], pages: Mapping[tuple[str, int], str]) -> list[tuple[str, int]]:
-    places = [(citation.document, citation.page) for reference in references for citation in reference.citations]
-    return [place for place in dict.fromkeys(places) if place in pages]
 
 
 def _supported(claim: Claim, sources: str) -> bool:
