@@ -172,6 +172,17 @@ def attempt_of_run(url: str, flow_run: UUID) -> tuple[Filing, int] | None:
         return filing, row[1]
 
 
+def next_attempt(url: str, identity: str) -> int:
+    """The number that the filing's next attempt will have."""
+    with connect(url, read_only=True) as connection:
+        row = one(
+            connection.execute(
+                "SELECT coalesce(max(number), 0) + 1 FROM ledger.attempts WHERE filing_id = %s", (identity,)
+            ).fetchone()
+        )
+        return int(row[0])
+
+
 def generation_of(url: str, identity: str) -> int | None:
     """The index generation that the filing's submitting attempt worked with: of its last attempt that filed, else of its last."""
     with connect(url, read_only=True) as connection:

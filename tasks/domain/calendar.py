@@ -1,0 +1,29 @@
+"""Quarters: which one ended, and the ID of a report that was given none."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from tasks.domain.briefs import Brief
+from tasks.domain.errors import PermanentError
+from tasks.domain.filing_states import QUARTER
+
+
+def quarter_ended(today: date) -> str:
+    """The last quarter that was over before `today`, e.g. "Q3 2025" from 1 October to 31 December 2025."""
+    current = (today.month - 1) // 3  # quarters of this year that are over
+    return f"Q{current} {today.year}" if current else f"Q4 {today.year - 1}"
+
+
+def report_id_for(brief: Brief, quarter: str, department: str) -> str:
+    """The report's ID by the brief's pattern. Raises PermanentError for a department or a quarter that the form does not know."""
+    match = QUARTER.fullmatch(quarter)
+    if match is None:
+        raise PermanentError(f"Quarter {quarter!r} is not of the form 'Q3 2025'.")
+    if department not in brief.departments:
+        raise PermanentError(
+            f"{brief.form} has no department {department!r} in [report_ids]; there are {', '.join(sorted(brief.departments))}."
+        )
+    return brief.report_id_pattern.format(
+        year=int(match[2]), quarter=int(match[1]), department_number=brief.departments[department]
+    )
