@@ -34,7 +34,7 @@ from tasks.domain.verdict import (
     grader_version,
     records_digest,
 )
-from tasks.ledger.filings import find_filing, generation_of
+from tasks.ledger.filings import attempt_of_run, find_filing, generation_of
 from tasks.ledger.verdicts import RecordedVerdict, record_verdict
 from tasks.retrieval.generations import document_statuses, open_generation
 from tasks.retrieval.pages import generation_pages
@@ -266,6 +266,22 @@ def find_report(
 ) -> Case:
     """What was asked for, by the ledger, and the index generation of the filing."""
     return find_case(_url(), form=form, report_id=report_id, corpus=corpus, quarter=quarter, department=department)
+
+
+@task(name="find the filing", task_run_name="find what {filing_run} filed", retry_condition_fn=is_temporary, **RETRIES)
+def report_of_run(filing_run: str) -> tuple[str, str]:
+    """The form and report ID that a filing run worked on, from its id or its event's resource id (prefect.flow-run.<id>).
+
+    Raises PermanentError where that is no id, or the run claimed no filing.
+    """
+    try:
+        identity = UUID(filing_run.removeprefix("prefect.flow-run."))
+    except ValueError:
+        raise PermanentError(f"{filing_run!r} is not the id of a flow run.") from None
+    found = attempt_of_run(_url(), identity)
+    if found is None:
+        raise PermanentError(f"The ledger has no attempt of flow run {identity}: it claimed no filing.")
+    return found[0].form, found[0].report_id
 
 
 @task(name="read the record", task_run_name="read {case.asked.report_id}", retry_condition_fn=is_temporary, **RETRIES)
