@@ -20,7 +20,7 @@ from jeepney import DBusAddress, HeaderFields, Message, MessageType, new_method_
 from jeepney.io.blocking import DBusConnection, open_dbus_connection
 
 from tasks.desktop.tree import VALUE_ROLES, Node, Tree, box_of, squeezed
-from tasks.domain.actions import Element
+from tasks.domain.actions import Element, Point
 from tasks.domain.errors import TemporaryError
 
 ACCESSIBLE = "org.a11y.atspi.Accessible"
@@ -44,6 +44,11 @@ PASSWORD = "password text"
 # Roles whose text serves as their name where the page gave none.
 NAMED_BY_TEXT = frozenset({"paragraph", "static", "list item", "table cell", "section", "description value", "label"})
 
+# What a browser window is made of, down to the document.
+WINDOW_ROLES = frozenset({"frame", "panel", "scroll pane", "internal frame"})
+WINDOW_DEPTH = 6
+# The browser's own hit test, which may need a moment after a load.
+HIT_ATTEMPTS, HIT_SECONDS, MOST_HITS = 3, 0.05, 20
 REPLY_SECONDS = 5.0
 MOST_NODES = 4000
 PIPELINE = 1000
@@ -77,6 +82,7 @@ class Accessibility:
                 f"The accessibility bus does not answer ({error!r}). Start the desktop again."
             ) from error
         self._epoch = 0
+        self._indices: dict[Reference, int] = {}
 
     def close(self) -> None:
         self._connection.close()
@@ -108,7 +114,90 @@ class Accessibility:
         nodes = _finished(raw, self._epoch)
         if not nodes:
             return None
-        return Tree(document.url, document.title, document.busy, self._epoch, nodes, complete)
+        self._indices = {node.reference: index for index, node in enumerate(raw)}
+        overlays = tuple(
+            tuple(node.element for node in _finished(self._nodes(root)[0], self._epoch))
+            for root in self._overlay_roots(document.reference)
+        )
+        return Tree(
+            url=document.url,
+            title=document.title,
+            busy=document.busy,
+            epoch=self._epoch,
+            nodes=nodes,
+            overlays=tuple(overlay for overlay in overlays if overlay),
+            complete=complete,
+        )
+
+    def element_at(self, tree: Tree, point: Point) -> Element | None:
+        """What a click there would reach: an overlay, else what the browser's own hit test says (it knows what is painted on top
+        of what), else, where it says nothing, the boxes. `tree` must be the last one read."""
+        document = self.document()
+        if document is None or tree.epoch != self._epoch or tree.overlay_at(point) is not None:
+            return tree.element_at(point)
+        for attempt in range(HIT_ATTEMPTS):
+            index = self._hit(document.reference, point)
+            if index is not None:
+                return tree.reached(index) if index > 0 else None
+            # Soon after a load the browser does not know yet what is where.
+            if attempt + 1 < HIT_ATTEMPTS:
+                time.sleep(HIT_SECONDS)
+        return tree.element_at(point)
+
+    def _hit(self, document: Reference, point: Point) -> int | None:
+        """The index of the innermost node that the browser finds there (0: the document itself), None if it finds nothing."""
+        found: int | None = None
+        current = document
+        for _ in range(MOST_HITS):
+            where = (point.x, point.y, SCREEN_COORDINATES)
+            (answer,) = self._calls([_call(current, COMPONENT, "GetAccessibleAtPoint", "iiu", where)])
+            child = tuple(answer[0]) if answer is not None else current
+            if child not in self._indices:
+                return found
+            found = self._indices[child]
+            if child == current:
+                return found
+            current = child
+        return found
+
+    def _overlay_roots(self, document: Reference) -> list[Reference]:
+        """What the browser itself draws over the page, such as the list of an open combo box or an alert. Its bars and buttons have
+        no place on a kiosk's screen and are left out."""
+        frame = self._frame()
+        roots: list[Reference] = []
+        level = [frame] if frame is not None else []
+        for _ in range(WINDOW_DEPTH):
+            children = self._calls([_call(reference, ACCESSIBLE, "GetChildren") for reference in level])
+            candidates = [
+                tuple(child) for answer in children if answer for child in answer[0] if tuple(child) != document
+            ]
+            answers = self._calls(
+                [
+                    message
+                    for reference in candidates
+                    for message in (
+                        _call(reference, ACCESSIBLE, "GetRoleName"),
+                        _call(reference, ACCESSIBLE, "GetState"),
+                        _call(reference, COMPONENT, "GetExtents", "u", (SCREEN_COORDINATES,)),
+                    )
+                ]
+            )
+            level = []
+            for position, reference in enumerate(candidates):
+                role, states, extents = answers[3 * position : 3 * position + 3]
+                if role is None or states is None or extents is None or "showing" not in _states(states[0]):
+                    continue
+                x, y, width, height = extents[0]
+                if role[0] == "combo box":
+                    level.append(reference)  # the browser's stand-in for an open <select>: no box, but its list has one
+                    continue
+                if width <= 0 or height <= 0 or x + width <= 0 or y + height <= 0:
+                    continue
+                if role[0] in WINDOW_ROLES:
+                    level.append(reference)
+                elif role[0] != "document web":  # another tab's document, kept ready behind this one
+                    roots.append(reference)
+        return roots
 
     def _frame(self) -> Reference | None:
         """The browser's window: the active one, else the last that was opened."""

@@ -270,37 +270,42 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
 
     def _click(self) -> str:
         action = self._do(Click)
-        point = action.point or self._pointer
+        under = self._under(action.point or self._pointer)
         self._settled(
             lambda: self._desktop.input.click(
                 action.point, button=action.button, count=action.count, modifiers=parse_modifiers(action.modifiers)
             )
         )
-        return self._under(point)
+        return under
 
     def left_click_drag(self, context: BetaToolsetCallContext, input: Any) -> str:
         action = self._do(Drag)
         start = action.start or self._pointer
+        line = f"From {described(self._at(start))} to {described(self._at(action.end))}."
         self._settled(lambda: self._desktop.input.drag(start, action.end, modifiers=parse_modifiers(action.modifiers)))
-        return f"From {described(self._at(start))} to {described(self._at(action.end))}."
+        return line
 
     def mouse_move(self, context: BetaToolsetCallContext, input: Any) -> str:
         action = self._do(MoveMouse)
+        under = self._under(action.point)
         self._settled(lambda: self._desktop.input.move(action.point))
-        return self._under(action.point)
+        return under
 
     def left_mouse_down(self, context: BetaToolsetCallContext, input: Any) -> str:
         self._do(MouseDown)
+        under = self._under(self._pointer)
         self._settled(self._desktop.input.left_down)
-        return self._under(self._pointer)
+        return under
 
     def left_mouse_up(self, context: BetaToolsetCallContext, input: Any) -> str:
         self._do(MouseUp)
+        under = self._under(self._pointer)
         self._settled(self._desktop.input.left_up)
-        return self._under(self._pointer)
+        return under
 
     def scroll(self, context: BetaToolsetCallContext, input: Any) -> str:
         action = self._do(Scroll)
+        under = self._under(action.point or self._pointer)
         self._settled(
             lambda: self._desktop.input.scroll(
                 action.point,
@@ -310,7 +315,7 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
                 check=self._check,
             )
         )
-        return self._under(action.point or self._pointer)
+        return under
 
     # ---- the keyboard
 
@@ -380,7 +385,7 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
         self._desktop.settle(before, check=self._check)
 
     def _at(self, point: Point) -> Element | None:
-        return self._tree.element_at(point) if self._tree is not None else None
+        return self._desktop.reached(self._tree, point) if self._tree is not None else None
 
     def _focused(self) -> Element | None:
         return self._tree.focused() if self._tree is not None else None

@@ -132,8 +132,12 @@ class Desktop:
             self._pause()
 
     def element_at(self, point: Point) -> Element | None:
-        """What is under a point of the screen, by the tree."""
-        return self.tree().element_at(point)
+        """What a click at a point of the screen would reach, as the browser says; None where there is nothing."""
+        return self._accessibility.element_at(self.tree(), point)
+
+    def reached(self, tree: Tree, point: Point) -> Element | None:
+        """The same for the tree that was read last."""
+        return self._accessibility.element_at(tree, point)
 
     def focused(self) -> Element | None:
         """What has the keyboard focus, by the tree."""
@@ -182,6 +186,7 @@ class Desktop:
         self._landed(url)
 
     def _go(self, url: str) -> None:
+        self._pause()
         before = self._accessibility.document()
         self._remote.open(url)
         deadline = time.monotonic() + self.options.load_seconds

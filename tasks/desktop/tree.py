@@ -1,6 +1,7 @@
 """What the accessibility tree says of the page, as values: pure, so that it can be asked anything without asking the browser.
 
-Only the document is in it, never the browser's own buttons. Names and texts are the page's: untrusted, and to be cut to one
+The document is in it, and what the browser draws over it for the page (the list of an open combo box, an alert), never the
+browser's own bars. Names and texts are the page's: untrusted, and to be cut to one
 bounded line before a model reads them (`described`). The value of a password field is never here.
 """
 
@@ -22,6 +23,11 @@ INLINE_TAGS = frozenset(
 )  # fmt: skip
 VALUE_ROLES = frozenset({"entry", "combo box", "spin button", "slider", "password text"})
 NAME_LENGTH = 80
+# Roles that only hold others: without a name they say nothing.
+CONTAINERS = frozenset(
+    {"section", "panel", "form", "list", "paragraph", "static", "table", "table row", "landmark", "grouping", "article"}
+)
+NOTHING = "nothing that the page names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,8 @@ class Node:
 class Tree:
     """One reading of the page. `nodes` are in document order, the document first; `epoch` numbers the readings of a desktop.
 
-    `complete` is False when the page had more nodes than are read.
+    `overlays` are what lies over the document, the later ones on top, each with its own outermost element first. `complete` is
+    False when the page had more nodes than are read.
     """
 
     url: str
@@ -47,12 +54,14 @@ class Tree:
     busy: bool
     epoch: int
     nodes: tuple[Node, ...]
+    overlays: tuple[tuple[Element, ...], ...] = ()
     complete: bool = True
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """Everything in the document, in its order, without the document itself."""
-        return tuple(node.element for node in self.nodes[1:])
+        """Everything in the document, in its order, without the document itself; then what lies over it."""
+        over = (element for overlay in self.overlays for element in overlay)
+        return (*(node.element for node in self.nodes[1:]), *over)
 
     @property
     def failed(self) -> bool:
@@ -84,16 +93,39 @@ class Tree:
         return found.pop() if len(found) == 1 else None
 
     def element_at(self, point: Point) -> Element | None:
-        """The innermost visible element under a point, or None; of equals the later one, which is painted on top."""
-        best: Element | None = None
-        for element in self.elements:
-            if not element.box.contains(point) or "visible" not in element.states:
-                continue
-            if element.role == "menu" and not element.name:
-                continue  # a closed combo box has its list as a child with the same box
-            if best is None or element.box.width * element.box.height <= best.box.width * best.box.height:
-                best = element
-        return best
+        """What is under a point by the boxes alone: in an overlay that covers it, else in the document, the smallest visible box
+        (of equals the later, which is painted on top), or the focusable element around it. None where there is nothing.
+
+        Boxes cannot tell what covers what; `Desktop.element_at` asks the browser.
+        """
+        overlay = self.overlay_at(point)
+        if overlay is not None:
+            inside = [element for element in overlay if element.box.contains(point)]
+            return min(reversed(inside), key=_area)
+        indices = [
+            index
+            for index, node in enumerate(self.nodes)
+            if index and node.element.box.contains(point) and "visible" in node.element.states
+        ]
+        return (
+            self.reached(min(reversed(indices), key=lambda index: _area(self.nodes[index].element)))
+            if indices
+            else None
+        )
+
+    def overlay_at(self, point: Point) -> tuple[Element, ...] | None:
+        """The topmost overlay that covers a point."""
+        return next((overlay for overlay in reversed(self.overlays) if overlay[0].box.contains(point)), None)
+
+    def reached(self, index: int) -> Element:
+        """The element that a click on this node works on: the focusable one that it is part of (a button around its words), else
+        the node itself."""
+        current = index
+        while current > 0:
+            if "focusable" in self.nodes[current].element.states:
+                return self.nodes[current].element
+            current = self.nodes[current].parent
+        return self.nodes[index].element
 
     def focused(self) -> Element | None:
         """The element with the keyboard focus, or None when the focus is on no element of the page."""
@@ -102,6 +134,10 @@ class Tree:
     def named(self, role: str, name: str) -> Element | None:
         """The first element of that role and exact name."""
         return next((element for element in self.elements if element.role == role and element.name == name), None)
+
+    def text_of(self, index: int) -> str:
+        """The text of one node with that of its children in place."""
+        return self._text(index)
 
     def _text(self, index: int, children: Sequence[Sequence[int]] | None = None) -> str:
         """The text of a node with that of its children in place."""
@@ -131,6 +167,10 @@ class Tree:
         return children
 
 
+def _area(element: Element) -> int:
+    return element.box.width * element.box.height
+
+
 def squeezed(text: str) -> str:
     """White space runs as one space, none at the ends."""
     return re.sub(r"\s+", " ", text).strip()
@@ -147,9 +187,11 @@ def one_line(text: str, length: int = NAME_LENGTH) -> str:
 def described(element: Element | None) -> str:
     """`button "Submit report"`: role and name on one bounded line."""
     if element is None:
-        return "nothing that the page names"
+        return NOTHING
     name = one_line(element.name)
-    return f'{element.role} "{name}"' if name else f"{element.role} without a name"
+    if name:
+        return f'{element.role} "{name}"'
+    return NOTHING if element.role in CONTAINERS else f"{element.role} without a name"
 
 
 def box_of(x: int, y: int, width: int, height: int) -> Box:
