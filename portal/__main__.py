@@ -1,13 +1,12 @@
-"""`python -m portal`: serves the portal until it is told to stop. Exit 2 when a setting is wrong."""
+"""`python -m portal`: serves the portal until it is told to stop. Exit 2 when a setting is wrong, 1 when it cannot listen."""
 
 from __future__ import annotations
 
 import sys
 
-import uvicorn
 from pydantic import ValidationError
 
-from portal.app import create_app
+from portal.app import create_server
 from portal.settings import PortalSettings
 
 
@@ -15,7 +14,7 @@ def main() -> int:
     """Serve the portal; the exit code."""
     try:
         settings = PortalSettings()  # type: ignore[call-arg]  # its fields come from the environment
-        app = create_app(settings)
+        server = create_server(settings)
     except ValidationError as error:
         for problem in error.errors(include_url=False, include_input=False):
             print(f"PORTAL_{'_'.join(map(str, problem['loc'])).upper()}: {problem['msg']}", file=sys.stderr)
@@ -23,8 +22,8 @@ def main() -> int:
     except (ValueError, OSError) as error:
         print(f"PORTAL_QUESTIONS: {error}", file=sys.stderr)
         return 2
-    uvicorn.run(app, host=settings.host, port=settings.port, server_header=False, timeout_graceful_shutdown=5)
-    return 0
+    server.run()
+    return 0 if server.started else 1
 
 
 if __name__ == "__main__":

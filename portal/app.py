@@ -1,4 +1,4 @@
-"""Puts the portal together: settings, questions, store, routes, error pages.
+"""Puts the portal together: settings, questions, store, routes, error pages, server.
 
 It decides nothing about reports; it names the parts, once, at start.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 
+import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
@@ -44,3 +45,20 @@ def create_app(settings: PortalSettings, *, today: Callable[[], date] = today_in
     routes.add_error_pages(app)
     # Around the whole application, not inside it: the page of an unexpected fault gets the headers too.
     return Guard(app, host_names=settings.host_names)
+
+
+def create_server(
+    settings: PortalSettings, *, today: Callable[[], date] = today_in_utc, log_level: str = "info"
+) -> uvicorn.Server:
+    """The web server of one portal process, not started yet. Raises as `create_app` does."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            create_app(settings, today=today),
+            host=settings.host,
+            port=settings.port,
+            log_level=log_level,
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=5,  # seconds for requests that are being answered
+        )
+    )

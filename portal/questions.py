@@ -31,6 +31,8 @@ def load_questions(path: Path) -> tuple[Question, ...]:
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8")).get("questions", [])
+        if not isinstance(tables, list):
+            raise ValueError("questions must be [[questions]] tables")
         questions = tuple(_question(table) for table in tables)
         keys = [question.key for question in questions]
         if not keys:

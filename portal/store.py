@@ -135,7 +135,12 @@ class Store:
         """Make the draft, or change its step 1. False if it is filed or another session's."""
 
         async def work(connection: Connection) -> bool:
-            await connection.execute("DELETE FROM portal.drafts WHERE expires_at <= now()")
+            await connection.execute(
+                """
+                DELETE FROM portal.drafts WHERE id IN
+                (SELECT id FROM portal.drafts WHERE expires_at <= now() FOR UPDATE SKIP LOCKED)
+                """
+            )
             cursor = await connection.execute(
                 """
                 INSERT INTO portal.drafts AS draft (id, session_digest, period, expires_at)
