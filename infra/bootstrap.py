@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from infra import probes
-from infra.environment import Environment, InstallationFailed, expected, make, run
+from infra.environment import Environment, InstallationFailed, build_with, expected, make, run
 from infra.host import Host
 from infra.lock import torch_pin
 from infra.places import Home, home
@@ -128,7 +128,7 @@ def show(plan: Plan, host: Host, model: str, print_: Callable[[str], None] = pri
     if plan.nothing_to_do:
         print_("  nothing: everything is installed")
     if plan.packages:
-        for command in apt_commands(plan.apt or ("sudo",), plan.packages):
+        for command in apt_commands(("sudo",) if plan.apt is None else plan.apt, plan.packages):
             print_(f"  {shlex.join(command)}")
         print_(f"    ({download_size(host, plan.packages)})")
     if plan.makes_environment:
@@ -174,8 +174,15 @@ def bootstrap(
     try:
         if plan.packages:
             _install_packages(plan, host)
+            # What could not be asked before (an index, without a pip to ask with) is asked now, before anything bigger is fetched.
+            blocked = look(host, place, plan.environment).impossible
+            for item in blocked:
+                print(f"cannot work here: {item.name}: {item.text} → {item.remedy}", file=sys.stderr)
+            if blocked:
+                raise Stopped(CANNOT_WORK)
         if plan.makes_environment:
-            make(plan.environment, lambda target, log: _install_torch(target, log, yes, host), _say)
+            build = build_with(lambda target, log: _install_torch(target, log, yes or host.unattended), _say)
+            make(plan.environment, build, _say)
     except InstallationFailed as failure:
         print(failure, file=sys.stderr)
         raise Stopped(1) from failure
@@ -210,7 +217,7 @@ def _install_packages(plan: Plan, host: Host) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     _say("apt-get update")
-    run(update, "apt-get update", log)
+    run(update, "apt-get update", log, host.environment)
     # With the lists there, apt can say without a download whether every package exists here.
     tried = host.run(["apt-get", "install", "--simulate", "--no-install-recommends", *plan.packages], seconds=120)
     if not tried.worked:
@@ -223,14 +230,14 @@ def _install_packages(plan: Plan, host: Host) -> None:
             )
         raise Stopped(CANNOT_WORK)
     _say(f"apt-get install {' '.join(plan.packages)} ({download_size(host, plan.packages)})")
-    run(install, "apt-get install", log)
+    run(install, "apt-get install", log, host.environment)
 
 
-def _install_torch(target: Environment, log: Path, yes: bool, host: Host) -> str:
+def _install_torch(target: Environment, log: Path, agreed: bool) -> str:
     choice = choose(str(target.python), str(target.binaries / "uv"), torch_pin())
     _say(choice.note)
     if choice.heavy:
-        agree("Fetch the CUDA build?", yes or host.unattended)
+        agree("Fetch the CUDA build?", agreed)
     run(list(choice.command), "installing torch", log)
     return f"{torch_pin()} by {choice.means}"
 

@@ -18,7 +18,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,7 +98,7 @@ def exclusive(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
         yield
 
 
-def run(command: Sequence[str], what: str, log: Path, environment: dict[str, str] | None = None) -> str:
+def run(command: Sequence[str], what: str, log: Path, environment: Mapping[str, str] | None = None) -> str:
     """Run one step of the installation with its output in `log`; returns the output.
 
     Raises InstallationFailed with the last lines.
@@ -118,10 +118,9 @@ def run(command: Sequence[str], what: str, log: Path, environment: dict[str, str
     return text
 
 
-def make(environment: Environment, install_torch: Callable[[Environment, Path], str], say: Say) -> None:
-    """Make the environment unless it is complete. `install_torch` puts torch in and returns what it took.
-
-    Raises InstallationFailed.
+def make(environment: Environment, build: Callable[[Environment, Path], dict[str, str]], say: Say) -> None:
+    """Make the environment unless it is complete: `build` fills the folder, writes to the log it is given, and returns the facts for the
+    marker. Whatever a killed bootstrap left is removed first. Raises what `build` raises.
     """
     envs = environment.folder.parent
     name = environment.folder.name
@@ -133,13 +132,22 @@ def make(environment: Environment, install_torch: Callable[[Environment, Path], 
         log = envs / f"{name}.log"
         log.unlink(missing_ok=True)
         say(f"making {environment.folder}")
+        facts = build(environment, log)
+        draft = environment.folder / f"{MARKER}.draft"
+        draft.write_text(json.dumps(facts, indent=2), encoding="utf-8")
+        draft.rename(environment.folder / MARKER)
+
+
+def build_with(
+    install_torch: Callable[[Environment, Path], str], say: Say
+) -> Callable[[Environment, Path], dict[str, str]]:
+    """The builder of real environments; `install_torch` puts torch in and returns what it took. It raises InstallationFailed."""
+
+    def build(environment: Environment, log: Path) -> dict[str, str]:
+        python = str(environment.python)
         run([str(base_python()), "-m", "venv", str(environment.folder)], "making the virtual environment", log)
-        uv = locked()["uv"][0]
-        run(
-            [str(environment.python), "-m", "pip", "install", "--quiet", "--no-input", f"uv=={uv}"],
-            "installing uv (the installer)",
-            log,
-        )
+        uv = f"uv=={locked()['uv'][0]}"
+        run([python, "-m", "pip", "install", "--quiet", "--no-input", uv], "installing uv (the installer)", log)
         torch = install_torch(environment, log)
         say("installing the packages of requirements.lock")
         try:
@@ -149,11 +157,10 @@ def make(environment: Environment, install_torch: Callable[[Environment, Path], 
             say(f"uv could not ({str(failure).splitlines()[-1].strip()}): the same with pip")
             run(pip_install_command(environment), "installing the packages of requirements.lock with pip", log)
         say("trying the environment")
-        run([str(environment.python), "-I", "-c", f"import {', '.join(TRIED)}"], "importing the main packages", log)
-        facts = {"torch": torch, "python": platform.python_version(), "lock": LOCK.name}
-        draft = environment.folder / f"{MARKER}.draft"
-        draft.write_text(json.dumps(facts, indent=2), encoding="utf-8")
-        draft.rename(environment.folder / MARKER)
+        run([python, "-I", "-c", f"import {', '.join(TRIED)}"], "importing the main packages", log)
+        return {"torch": torch, "python": platform.python_version(), "lock": LOCK.name}
+
+    return build
 
 
 def install_command(environment: Environment) -> list[str]:

@@ -95,7 +95,7 @@ def virtual_environments(host: Host) -> Found:
         return Found("venv", State.OK, f"venv and ensurepip work (pip {tried.output.split()[0]})")
     version = host.run([str(host.python), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).output.strip()
     package = f"python{version or '3'}-venv"
-    if not str(host.python.resolve()).startswith("/usr/bin/"):
+    if not host.run(["dpkg", "-S", str(host.python.resolve())]).worked:
         return Found(
             "venv",
             State.IMPOSSIBLE,
@@ -245,6 +245,8 @@ def display(host: Host) -> Found:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
+        if server.stderr is not None:
+            server.stderr.close()
 
 
 def browser(host: Host) -> Found:

@@ -10,6 +10,7 @@ import pytest
 from infra.places import Home
 from infra.processes import end, marked
 from tests.infra.bench import Bench, start_supervisor
+from tests.infra.machines import Machine
 
 
 @pytest.fixture
@@ -22,3 +23,11 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     found.process.kill()
     found.process.wait()
     end(marked(home.mark))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """A machine with nothing installed."""
+    folder = tmp_path / "machine"
+    folder.mkdir()
+    return Machine(folder)
