@@ -28,9 +28,7 @@ _LEADERS = re.compile(r"(?:\s*\.){4,}\s*|(?:\s*\*){3,}\s*|_{4,}")
 PARTITIONED_SUFFIXES = frozenset({".txt", ".md", ".html", ".htm", ".docx"})
 
 
-def elements_from_blocks(
-    blocks: Iterable[Block], *, name: str, page: int, known: frozenset[str]
-) -> list[Element]:
+def elements_from_blocks(blocks: Iterable[Block], *, name: str, page: int, known: frozenset[str]) -> list[Element]:
     """Elements of one printed page: broken lines joined with the document's own vocabulary, cleaned, numbered."""
     prepare()
     from unstructured.documents.elements import ElementMetadata, ListItem, NarrativeText, Text, Title

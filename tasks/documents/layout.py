@@ -9,6 +9,7 @@ Rules for a line after the block of lines before it, first row that applies
     it starts with a bullet                                                           new block
     its type is larger or smaller                                                     new block (a footnote ends, a title begins)
     all bold against not all bold                                                     new block (a heading ends or begins)
+    all italic after the end of a sentence, or upright after a block that began so    new block (a heading in italics)
     a bold first word after the end of a sentence                                     new block (a run-in heading)
     it is indented against the column's left edge                                     new block, unless it hangs below a bullet
     the distance is more than 1.3 times the usual one, in the same column             new block
@@ -17,6 +18,8 @@ Rules for a line after the block of lines before it, first row that applies
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,7 +27,8 @@ from dataclasses import dataclass
 MARGIN_SHARE = 0.12
 """The part of a page's height at its top and at its bottom in which running heads and feet stand."""
 
-_BULLETS = ("•", "■", "○", "▪", "●", "\uf0b7", "\uf0a7", "* ")
+_BULLET = re.compile(r"\s*(?:[•■○▪●\uf0b7\uf0a7]|\* (?=\w))")
+_ENDS = re.compile(r"[.:;)]\d{0,2}\s*\Z")
 _SAME_EDGE = 2.5
 _SMALLEST_INDENT, _LARGEST_INDENT = 4.0, 30.0
 _CELL_SHIFT = 30.0
@@ -36,7 +40,8 @@ _OTHER_SIZE = 0.12
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of text with its place: `baseline` of its first and `last_baseline` of its last character (they differ after a word
-    broken over two lines), `size` the height of its type, `gaps` the x positions at which text goes on after a wide blank."""
+    broken over two lines), `size` the height of its type, `italic` whether all of it slants, `gaps` the x positions at which text goes
+    on after a wide blank."""
 
     text: str
     left: float
@@ -46,6 +51,7 @@ class Line:
     size: float = 10.0
     bold_start: bool = False
     bold_end: bool = False
+    italic: bool = False
     upright: bool = True
     gaps: tuple[float, ...] = ()
 
@@ -69,7 +75,8 @@ def group_lines(lines: Sequence[Line]) -> tuple[Block, ...]:
     if not lines:
         return ()
     edges = _edges(line.left for line in lines)
-    cells = _edges(gap for line in lines for gap in line.gaps)
+    # A row of asterisks stands for text left out, and its regular gaps are no columns.
+    cells = _edges(gap for line in lines if _has_word(line) for gap in line.gaps)
     pitch = _pitch(lines)
     blocks: list[list[Line]] = [[lines[0]]]
     for line in lines[1:]:
@@ -88,18 +95,26 @@ def _starts_block(line: Line, block: list[Line], edges: list[float], cells: list
         return True
     if below and line.left > first.left + _CELL_SHIFT and (row or _is_second_cell(line, previous, first, pitch)):
         return False
-    bulleted = first.text.lstrip().startswith(_BULLETS)
-    if line.text.lstrip().startswith(_BULLETS):
+    bulleted = bool(_BULLET.match(first.text))
+    if bool(_BULLET.match(line.text)):
         return True
     if abs(line.size - previous.size) > _OTHER_SIZE * previous.size:
         return True
     if _all_bold(line) != _all_bold(previous):
         return True
-    if line.bold_start and not previous.bold_end and previous.text.rstrip().endswith((".", ":", ";", ")")):
+    if line.italic != previous.italic and (_ENDS.search(previous.text) if line.italic else first.italic):
         return True
-    if _indented(line, previous, edges, goes_on=len(block) > 1) and not (bulleted and line.left > first.left + _SAME_EDGE):
+    if line.bold_start and not previous.bold_end and _ENDS.search(previous.text):
+        return True
+    if _indented(line, previous, edges, goes_on=len(block) > 1) and not (
+        bulleted and line.left > first.left + _SAME_EDGE
+    ):
         return True
     return previous.last_baseline - line.baseline > _WIDE_GAP * pitch
+
+
+def _has_word(line: Line) -> bool:
+    return any(character.isalnum() for character in line.text)
 
 
 def _all_bold(line: Line) -> bool:
@@ -121,18 +136,22 @@ def _is_row(block: Sequence[Line], cells: list[float], pitch: float) -> bool:
     """A row has an aligned cell gap in its first line, or a second cell that starts at the height of the first."""
     first = block[0]
     return _has_cells(first, cells) or any(
-        _is_second_cell(line, previous, first, pitch) for previous, line in zip(block, block[1:], strict=False)
+        _is_second_cell(line, previous, first, pitch) for previous, line in itertools.pairwise(block)
     )
 
 
 def _is_second_cell(line: Line, previous: Line, first: Line, pitch: float) -> bool:
-    """Beside the block's first line. After a jump up by a whole column of text it is the next column of prose instead."""
-    beside = abs(line.baseline - first.baseline) <= 1.0 and line.left > first.right
+    """Beside the block's first line and to the right of the line before.
+
+    After a jump up by a whole column of text it is the next column of prose instead.
+    """
+    right = line.left > max(first.right, previous.left + _CELL_SHIFT)
+    beside = abs(line.baseline - first.baseline) <= 1.0 and right
     return beside and line.baseline - previous.last_baseline < _LONGEST_CELL * pitch
 
 
 def _has_cells(line: Line, cells: list[float]) -> bool:
-    return any(abs(gap - cell) <= _SAME_EDGE for gap in line.gaps for cell in cells)
+    return _has_word(line) and any(abs(gap - cell) <= _SAME_EDGE for gap in line.gaps for cell in cells)
 
 
 def _edges(values: Iterable[float]) -> list[float]:
@@ -149,7 +168,7 @@ def _pitch(lines: Sequence[Line]) -> float:
     """
     steps = sorted(
         above.last_baseline - below.baseline
-        for above, below in zip(lines, lines[1:], strict=False)
+        for above, below in itertools.pairwise(lines)
         if 4.0 < above.last_baseline - below.baseline < 40.0
     )
     return steps[len(steps) // 4] if steps else 12.0
@@ -158,7 +177,7 @@ def _pitch(lines: Sequence[Line]) -> float:
 def _kind(block: Sequence[Line], cells: list[float], pitch: float) -> str:
     if _is_row(block, cells, pitch):
         return "row"
-    if block[0].text.lstrip().startswith(_BULLETS):
+    if bool(_BULLET.match(block[0].text)):
         return "item"
     if all(_all_bold(line) for line in block):
         return "heading"

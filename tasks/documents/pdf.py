@@ -8,6 +8,7 @@ both are why it is used.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -110,6 +111,7 @@ class _Character:
     height: float
     angle: float
     bold: bool
+    italic: bool
 
 
 def _lines(text_page: Any) -> tuple[float, tuple[Line, ...]]:
@@ -130,7 +132,7 @@ def _runs(text_page: Any) -> list[list[_Character]]:
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     x, y = ctypes.c_double(), ctypes.c_double()
     loose = raw.FS_RECTF()
-    bold = _BoldFonts(text_page)
+    faces = _Faces(text_page)
     runs: list[list[_Character]] = [[]]
     high = ""
     for index in range(text_page.count_chars()):
@@ -158,26 +160,27 @@ def _runs(text_page: Any) -> list[list[_Character]]:
                 y.value,
                 abs(loose.top - loose.bottom),
                 0.0 if blank else raw.FPDFText_GetCharAngle(text_page, index),
-                False if blank else bold.at(index),
+                *((False, False) if blank else faces.at(index)),
             )
         )
     return [run for run in runs if any(not character.text.isspace() for character in run)]
 
 
-class _BoldFonts:
-    """Whether the font at a character is a bold one, by its name: weights in PDF fonts are mostly not set."""
+class _Faces:
+    """Whether a character is set in a bold and in a slanting face, by its font's name: flags and weights in PDFs are mostly not set."""
 
     def __init__(self, text_page: Any) -> None:
         self._text_page = text_page
         self._buffer = ctypes.create_string_buffer(128)
         self._flags = ctypes.c_int()
 
-    def at(self, index: int) -> bool:
+    def at(self, index: int) -> tuple[bool, bool]:
         import pypdfium2.raw as raw
 
         size = raw.FPDFText_GetFontInfo(self._text_page, index, self._buffer, 128, self._flags)
         name = self._buffer.value.lower() if 0 < size <= 128 else b""
-        return b"bold" in name or b"black" in name or b"heavy" in name
+        bold = b"bold" in name or b"black" in name or b"heavy" in name
+        return bold, b"italic" in name or b"oblique" in name
 
 
 def _line(run: list[_Character], main: float) -> Line:
@@ -194,10 +197,11 @@ def _line(run: list[_Character], main: float) -> Line:
         size=median(character.height for character in visible),
         bold_start=first.bold,
         bold_end=last.bold,
+        italic=all(character.italic for character in visible),
         upright=upright,
         gaps=tuple(
             following.left
-            for before, following in zip(visible, visible[1:], strict=False)
+            for before, following in itertools.pairwise(visible)
             if following.left - before.right > _WIDE_BLANK
         ),
     )

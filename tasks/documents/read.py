@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MOST_PAGES = 5_000
 """Beyond this a file is more likely a mistake than a regulation; a year's Code of Federal Regulations volume has about 1,000."""
 
-READER = "pdfium-unstructured/2"
+READER = "pdfium-unstructured/3"
 """Raised with every change that alters stored page text: documents are then read again, although their bytes did not change."""
 
 # PDFium keeps global state and must not be entered by two threads at once.

@@ -27,9 +27,7 @@ SPLITTER_VERSION = "1"
 
 # A sentence ends at . ! or ? with its closing quotes and brackets, and perhaps a footnote's number ("refills.2"), before a blank and
 # something that can start a sentence. `D.0 Standard` is no end, nor is an abbreviation that a capital or a number follows.
-_SENTENCE_END = re.compile(
-    r"[.!?][\"'”’)\]]*(?:(?<=[a-z]{2}[.])\d{1,2})?(?=\s+[\"'“‘(\[]*[A-Z0-9§•■])"
-)
+_SENTENCE_END = re.compile(r"[.!?][\"'”’)\]]*(?:(?<=[a-z]{2}[.])\d{1,2})?(?=\s+[\"'“‘(\[]*[A-Z0-9§•■])")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Z]|No|Nos|Vol|Pub|Sec|secs?|Mr|Mrs|Ms|Dr|St|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|Inc|Co|Corp|vs?|cf|e\.g|i\.e"
     r"|Stat|Rev|Fed|Reg|para|approx|Art|Fig|p|pp)|(?:\b[A-Z]\.)+[A-Z])\.\Z"

@@ -41,7 +41,11 @@ def is_answerable(question: GoldenQuestion) -> bool:
 
 def answers(question: GoldenQuestion, passage: Passage) -> bool:
     """Whether the passage carries the question's answer, by the rule above; never for an unanswerable question."""
-    if question.pattern is None or passage.chunk.document != question.document or passage.chunk.page not in question.pages:
+    if (
+        question.pattern is None
+        or passage.chunk.document != question.document
+        or passage.chunk.page not in question.pages
+    ):
         return False
     return re.search(question.pattern, " ".join(passage.chunk.text.split()), re.IGNORECASE) is not None
 
@@ -103,11 +107,15 @@ def _question(number: int, line: str) -> GoldenQuestion:
     except ValueError as error:
         raise PermanentError(f"golden questions, line {number}: not JSON ({error}).") from error
     if not isinstance(data, Mapping) or set(data) != _KEYS:
-        raise PermanentError(f"golden questions, line {number}: expected an object with the keys {', '.join(sorted(_KEYS))}.")
+        raise PermanentError(
+            f"golden questions, line {number}: expected an object with the keys {', '.join(sorted(_KEYS))}."
+        )
     identity, question, kind = (_string(number, data, key) for key in ("id", "question", "kind"))
     if kind == UNANSWERABLE:
         if data["document"] is not None or data["pattern"] is not None or data["pages"] != []:
-            raise PermanentError(f"golden questions, line {number}: an unanswerable question has no document, pages or pattern.")
+            raise PermanentError(
+                f"golden questions, line {number}: an unanswerable question has no document, pages or pattern."
+            )
         return GoldenQuestion(identity, question, kind, None, (), None)
     document, pattern = _string(number, data, "document"), _string(number, data, "pattern")
     pages = data["pages"]
@@ -116,7 +124,9 @@ def _question(number: int, line: str) -> GoldenQuestion:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise PermanentError(f"golden questions, line {number}: the pattern is no regular expression ({error}).") from error
+        raise PermanentError(
+            f"golden questions, line {number}: the pattern is no regular expression ({error})."
+        ) from error
     return GoldenQuestion(identity, question, kind, document, tuple(pages), pattern)
 
 

@@ -57,7 +57,10 @@ _ADDRESS_GOES_ON = re.compile(r"(?:(?:://|www\.)\S*|https?:/)[/_]\Z")
 
 _IMPRINT = re.compile(r"^VerDate\b.*\bJkt\b|\bFmt \d+\b.*\bSfmt \d+\b|^\S+ on [A-Z0-9]{8,} with [A-Z]+$")
 _BARE_NUMBER = re.compile(r"^[0-9]{1,5}$")
-_PAGE_NUMBER = re.compile(r"^(?:page\s+[0-9ivxlc]{1,7}|[-–—]\s*[0-9]{1,5}\s*[-–—]|(?:page\s+)?[0-9]{1,5}\s*(?:of|/)\s*[0-9]{1,5})$", re.IGNORECASE)
+_PAGE_NUMBER = re.compile(
+    r"^(?:page\s+[0-9ivxlc]{1,7}|[-–—]\s*[0-9]{1,5}\s*[-–—]|(?:page\s+)?[0-9]{1,5}\s*(?:of|/)\s*[0-9]{1,5})$",
+    re.IGNORECASE,
+)
 
 
 def normalise(text: str) -> str:
