@@ -373,12 +373,12 @@ def read_assertion(
                 if _denies(token):
                     doubts.append(Doubt(holds or points, f"the word “{word}” denies it", quote))
                     denied |= {t.mark for t in clause if t.mark and t.mark.role is Role.CITATION}
+                elif word in BOUNDS and _next_is_subject(segment, j, subject):
+                    doubts.append(Doubt(True, f"“{word}” makes a bound of it", quote))
                 elif HEDGE.touches(word) or word in _HEDGE_MARKS:
                     doubts.append(Doubt(holds or points, f"the word “{word}” hedges it", quote))
                 elif UNSETTLED.touches(word):
                     doubts.append(Doubt(False, f"the word “{word}” may turn the statement", quote))
-                elif word in BOUNDS and _next_is_subject(segment, j, subject):
-                    doubts.append(Doubt(True, f"“{word}” makes a bound of it", quote))
                 elif not _understood(token, known):
                     unknown.append(token.text)
         if any(token.contrast and id(token) not in out for token in clause) and not words & DISTINGUISHING:

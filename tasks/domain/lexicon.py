@@ -38,7 +38,7 @@ def words(text: str) -> Words:
 # Says of the value of its clause that it is not so.
 DENIAL = words(
     """
-    no not never neither nor none nobody nothing nowhere cannot without non hardly scarcely barely nope nah nay
+    no not never neither nor none anything nobody nothing nowhere cannot without non hardly scarcely barely nope nah nay
     dont doesnt didnt isnt wasnt arent werent wont wouldnt shouldnt couldnt cant aint hasnt havent hadnt mustnt
     neednt false* wrong* incorrect* inaccura* inexact* untrue untrustworthy unreliable invalid* mistak* mistook
     error* errone* erratum errata corrigend* typo* deny denies denied denying disprov* refut* reject* contrary
