@@ -25,6 +25,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from tasks.domain.characters import fold
 from tasks.domain.claims import find_phrase
@@ -119,6 +120,7 @@ def stem(word: str) -> str:
     return base
 
 
+@lru_cache(maxsize=128)
 def vocabulary(text: str) -> frozenset[str]:
     """The stems of all words of a text: what an answer may say because its source says it."""
     found = (match[0] for match in _TOKEN.finditer(fold(text)) if match[0][0].isalpha())

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 _LIGATURES = range(0xFB00, 0xFB07)
 _LATIN_END = 0x0180
@@ -87,6 +88,7 @@ def oddities(text: str) -> tuple[Oddity, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=512)  # a page is read once for every question that cites it
 def fold(text: str) -> str:
     """One spelling for each character: NFKC, one hyphen, straight quotes, single blanks; nothing invisible stays.
 

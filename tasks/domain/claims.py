@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 
 from tasks.domain.characters import fold
 
@@ -330,6 +331,7 @@ _FINDERS: tuple[Callable[[str], Iterator[Claim]], ...] = (
 )
 
 
+@lru_cache(maxsize=512)  # a page is read once for every question that cites it
 def find_claims(text: str) -> tuple[Claim, ...]:
     """Every claim of `text`, in order of place; no two overlap unless one expression states two dates (`March 24-26, 2020`)."""
     folded = fold(text)

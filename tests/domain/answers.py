@@ -31,7 +31,8 @@ CONFIRMED_ANSWERS = [
     ("compliance_date", "Sept. 21, 2020 (RULE, pp. 1, 4)"),
     (
         "compliance_date",
-        "Compliance with these regulations is required by September 21, 2020 (RULE, page 1). The effective date, March 24, 2020, is not the compliance date.",
+        "Compliance with these regulations is required by September 21, 2020 (RULE, page 1). The effective "
+        "date, March 24, 2020, is not the compliance date.",
     ),
     ("ncpdp_field", "Quantity Prescribed (460-ET) (RULE, page 1)"),
     ("ncpdp_field", "Field 460\u2013ET, Quantity Prescribed. RULE, page 1"),
@@ -39,7 +40,8 @@ CONFIRMED_ANSWERS = [
     ("ncpdp_field", "460-ET Quantity Prescribed, not 403-D3 Fill Number (RULE, page 2)"),
     (
         "ncpdp_field",
-        "The Quantity Prescribed field, number 460-ET, distinguishes a partial fill from a refill for Schedule II drugs under CMS-0055-F (RULE, page 1).",
+        "The Quantity Prescribed field, number 460-ET, distinguishes a partial fill from a refill for "
+        "Schedule II drugs under CMS-0055-F (RULE, page 1).",
     ),
     ("ncpdp_field", "460-ET (Quantity Prescribed) identifies a partial fill, not a refill (RULE, page 1)"),
     ("ncpdp_field", "460\u2011ET Quantity Prescribed (NOTICE, page 1)"),
@@ -106,7 +108,8 @@ CONFIRMED_ANSWERS = [
     ("ncpdp_field", "Field number 460-ET, field name Quantity Prescribed (RULE, page 1)"),
     (
         "ncpdp_field",
-        "The rule requires covered entities to use 460-ET, Quantity Prescribed, for retail pharmacy transactions for Schedule II drugs (RULE, page 1)",
+        "The rule requires covered entities to use 460-ET, Quantity Prescribed, for retail pharmacy "
+        "transactions for Schedule II drugs (RULE, page 1)",
     ),
     ("citation", "RULE, pages 1-2"),
     ("citation", "The source is RULE, page 1."),
@@ -270,7 +273,8 @@ REFUTED_ANSWERS = [
     ("effective_date", "It isnt March 24, 2020 (RULE, page 1)"),
     (
         "effective_date",
-        "It\u2019s not the case, whatever the document on the first page in its long and winding summary may seem to say to you, that it is March 24, 2020 (RULE, page 1)",
+        "It\u2019s not the case, whatever the document on the first page in its long and winding summary may "
+        "seem to say to you, that it is March 24, 2020 (RULE, page 1)",
     ),
     (
         "effective_date",
@@ -338,7 +342,8 @@ OPEN_ANSWERS = [
     ("ncpdp_field", "460-ET Quantity Prescribed identifies a refill (RULE, page 1)"),
     (
         "effective_date",
-        "As stated on page 1 of RULE, the rule takes effect March 24, 2020. The compliance date of September 21, 2020 is a different matter.",
+        "As stated on page 1 of RULE, the rule takes effect March 24, 2020. The compliance date of September "
+        "21, 2020 is a different matter.",
     ),
     ("effective_date", "It takes effect on March 24, 2020, i.e. 60 days after publication (RULE, page 1)"),
     (
