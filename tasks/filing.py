@@ -10,6 +10,7 @@ import base64
 import time
 import tomllib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from tasks.domain.steps import Turn
 from tasks.ledger.filings import Attempt, LeaseHeld, claim, end, set_folder, set_state
 from tasks.ledger.journal import LedgerJournal
 from tasks.ledger.lease import Lease
-from tasks.retrieval.generations import Generation, generation, newest_generation, open_generation
+from tasks.retrieval.generations import generation, newest_generation, open_generation
 from tasks.retrieval.search import Index
 from tasks.settings import Settings, settings
 from tasks.store.connection import connect
@@ -116,7 +117,9 @@ def file_report(
         return receipt
     except RunStopped as stop:
         outcome, reason = "stopped", stop.reason
-        raise FilingStopped(f"{attempt.filing.id} was stopped ({stop.reason}) before anything showed that it is filed.") from stop
+        raise FilingStopped(
+            f"{attempt.filing.id} was stopped ({stop.reason}) before anything showed that it is filed."
+        ) from stop
     except FilingStopped as error:
         outcome, reason = "stopped", str(error)
         raise
@@ -167,6 +170,9 @@ def _work(group: Settings, brief: Brief, attempt: Attempt, folder: Path, lease: 
         height=group.desktop.screen_height,
         browser=group.desktop.browser,
     )
+    # The embedding model takes seconds to load and the browser takes seconds to start: both at once.
+    loader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="index")
+    index = loader.submit(_index, url, attempt.generation, group.store.home / "bm25")
     try:
         with Desktop(options, url=listing, check=lease.check) as desktop:
             reference = on_list(desktop, brief, report_id)
@@ -180,20 +186,26 @@ def _work(group: Settings, brief: Brief, attempt: Attempt, folder: Path, lease: 
                     "Nothing was done: a person has to look at both."
                 )
             set_state(url, attempt, FilingState.FILLING)
-            reference = _file(group, brief, attempt, journal, desktop, lease)
+            reference = _file(group, brief, attempt, journal, desktop, lease, index.result())
             set_state(url, attempt, FilingState.SUBMITTED, receipt=reference)
             return Receipt(attempt.filing.id, reference, already=False)
     finally:
+        loader.shutdown(wait=False, cancel_futures=True)
         _show_last_screenshot(group, journal, report_id)
         journal.close()
 
 
 def _file(
-    group: Settings, brief: Brief, attempt: Attempt, journal: LedgerJournal, desktop: Desktop, lease: Lease
+    group: Settings,
+    brief: Brief,
+    attempt: Attempt,
+    journal: LedgerJournal,
+    desktop: Desktop,
+    lease: Lease,
+    index: Index,
 ) -> str:
     """Let the agent work, then read the receipt's reference. Raises FilingStopped where there is none."""
     filing, url = attempt.filing, group.store.database_url.get_secret_value()
-    index = Index(url, _generation(url, attempt.generation), group.store.home / "bm25")
     log = get_run_logger()
     progress = create_progress_artifact(
         progress=0.0, key=f"filing-{filing.report_id.lower()}", description=f"{brief.title}, {filing.report_id}"
@@ -220,9 +232,7 @@ def _file(
             model=OFFLINE_PLAYS if group.agent.model == OFFLINE else group.agent.model,
             toolset=ComputerToolset(desktop, decide=recorded_intent, journal=journal, check=lease.check),
             search=lambda query: index.search(query, group.retrieval.passages),
-            task=brief.task_for(
-                report_id=filing.report_id, quarter=filing.quarter, department=filing.department
-            ),
+            task=brief.task_for(report_id=filing.report_id, quarter=filing.quarter, department=filing.department),
             budgets=Budgets(
                 turns=group.agent.max_turns,
                 actions=group.agent.max_actions,
@@ -294,14 +304,17 @@ def _why(filing: str, stopped: str, result: AgentResult | None) -> str:
 def _client(group: Settings) -> Any:
     if group.agent.model == OFFLINE:
         if not group.agent.model_url:
-            raise PermanentError("The offline model has no address: set FILEWRIGHT_MODEL_URL, or run `python3 -m infra up`.")
+            raise PermanentError(
+                "The offline model has no address: set FILEWRIGHT_MODEL_URL, or run `python3 -m infra up`."
+            )
         return make_client(base_url=group.agent.model_url, api_key=OFFLINE_KEY)
     return make_client(base_url=None, api_key=group.agent.anthropic_api_key.get_secret_value())
 
 
-def _generation(url: str, identity: int) -> Generation:
+def _index(url: str, identity: int, folder: Path) -> Index:
     with connect(url, read_only=True) as connection:
-        return generation(connection, identity)
+        found = generation(connection, identity)
+    return Index(url, found, folder)
 
 
 def _flow_run() -> UUID | None:
