@@ -30,7 +30,7 @@ from infra.offline_model.clerk.conversation import (
     read_conversation,
     same_label,
 )
-from infra.offline_model.clerk.likeness import canonical, containment, similarity
+from infra.offline_model.clerk.likeness import canonical, containment, says, similarity
 from infra.offline_model.clerk.page import Field, Line, Page, Target, read_page
 from infra.offline_model.clerk.passages import Answer, agree, find_answers
 from infra.offline_model.clerk.questions import Kind, Question, queries, read_question, rules_named
@@ -243,21 +243,24 @@ class _Filing:
         return self._press(button)
 
     def _review(self, submit: Target) -> list[Block]:
-        shown: list[str] = []
-        for picture in self.conversation.pictures_since_press:
-            page = read_page(picture)
-            shown += [*page.blocks, page.text, " ".join(field.content for field in page.fields)]
-        missing = [
-            (label, value)
-            for label, value in self.conversation.record.items()
-            if max((containment(value, text) for text in shown), default=0.0) < 0.85
-        ]
-        if missing and self._turns_here() < 2:
+        missing = self._missing(careful=False)
+        if missing:
+            missing = self._missing(careful=True)
+        if missing and self._turns_here() < 8:
             # Most often a part of the page is out of view.
             return self._scroll("down") or self._correct(missing)
         if missing:
             return self._correct(missing)
         return self._press(submit)
+
+    def _missing(self, *, careful: bool) -> list[tuple[str, str]]:
+        """(label, value) of what was entered and stands on no view of the open page."""
+        shown: list[str] = []
+        for picture in self.conversation.pictures_since_press:
+            page = read_page(picture, careful=careful)
+            shown += [*page.blocks, page.text, " ".join(field.content for field in page.fields)]
+        record = self.conversation.record
+        return [(label, value) for label, value in record.items() if not any(says(value, text) for text in shown)]
 
     def _correct(self, missing: Sequence[tuple[str, str]]) -> list[Block]:
         links = [line for line in self.page.lines if _CHANGE.search(line.text) and len(line.text) < 60]
@@ -426,6 +429,8 @@ def _shows(field: Field, value: str, *, strict: bool) -> bool:
     if not content:
         return not expected
     least = 0.95 if strict else 0.8
+    if strict and len(content) >= len(expected) and not says(value, field.content):
+        return False
     if field.select and containment(value, field.content) >= least and len(content) <= 2 * len(expected) + 6:
         return True
     if len(expected) > 40 and len(content) >= 0.5 * len(expected):

@@ -44,6 +44,29 @@ def containment(part: str, whole: str) -> float:
     return best
 
 
+def says(value: str, text: str) -> bool:
+    """Whether `text` holds the value, a misread letter aside: words with digits must be there as they are.
+
+    A value with its source in brackets counts as two, or else a long source would make up for another date.
+    """
+    hay = canonical(text)
+    tokens = text.split()
+    for part in re.split(r"[()]", value):
+        if not part.strip() or canonical(part) in hay:
+            continue
+        wanted = part.split()
+        windows = (tokens[start : start + len(wanted)] for start in range(len(tokens) - len(wanted) + 1))
+        if not any(all(map(_same_word, wanted, window)) for window in windows):
+            return False
+    return True
+
+
+def _same_word(wanted: str, read: str) -> bool:
+    if re.search(r"\d", wanted):
+        return canonical(wanted) == canonical(read)
+    return similarity(wanted, read) >= 0.7
+
+
 def words(text: str) -> list[str]:
     """Lower-case words of letters and digits; hyphens inside a word stay."""
     plain = unicodedata.normalize("NFKC", text).lower().replace("\u2013", "-").replace("\u2011", "-")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import subprocess
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -53,13 +54,19 @@ class Reading:
     pixels: Pixels
 
 
+# A Roman numeral of two or three strokes is read as letters and digits in every mixture; "11" and "111" stay numbers.
+_NUMERAL = re.compile(r"(?<!\w)(?=[Il|1]*[Il|])[Il|1]{2,3}(?!\w)")
+
 _readings: OrderedDict[str, Reading] = OrderedDict()
 _lock = Lock()
 
 
-def read_picture(data: bytes) -> Reading:
-    """Read a PNG, JPEG, GIF or WebP picture; raises RecognitionError if the program is missing or fails."""
-    key = hashlib.sha256(data).hexdigest()
+def read_picture(data: bytes, *, careful: bool = False) -> Reading:
+    """Read a PNG, JPEG, GIF or WebP picture; raises RecognitionError if the program is missing or fails.
+
+    `careful` is another reading at a larger scale, by lines instead of scattered words: a second opinion.
+    """
+    key = hashlib.sha256(data).hexdigest() + (":careful" if careful else "")
     with _lock:
         if key in _readings:
             _readings.move_to_end(key)
@@ -67,7 +74,8 @@ def read_picture(data: bytes) -> Reading:
     with Image.open(io.BytesIO(data)) as picture:
         pixels = np.asarray(picture.convert("RGB"))
     shapes = find_shapes(pixels)
-    found = _recognise(prepare(pixels, shapes), psm=11, scale=SCALE)
+    # Mode 11 finds words anywhere and leaves the layout to page.py; mode 6 reads line by line.
+    found = _recognise(prepare(pixels, shapes), psm=6 if careful else 11, scale=SCALE + careful)
     words = tuple(Word(text, rect, confidence, _is_red(pixels, rect)) for text, rect, confidence in found)
     reading = Reading(pixels.shape[1], pixels.shape[0], words, shapes, pixels)
     with _lock:
@@ -163,7 +171,7 @@ def _recognise(grey: Pixels, *, psm: int, scale: int) -> list[tuple[str, Rect, f
             continue
         left, top, width, height = (int(cell) for cell in cells[6:10])
         rect = Rect(left // scale, top // scale, -(-(left + width) // scale), -(-(top + height) // scale))
-        words.append((cells[11].strip(), rect, float(cells[10])))
+        words.append((_NUMERAL.sub(lambda found: "I" * len(found[0]), cells[11].strip()), rect, float(cells[10])))
     return words
 
 

@@ -78,9 +78,12 @@ class Page:
         return similarity(" ".join(mine), " ".join(theirs)) > 0.98
 
 
-def read_page(picture: bytes) -> Page:
-    """The page on a screenshot; raises ocr.RecognitionError if the recognition program fails."""
-    return arrange(ocr.read_picture(picture))
+def read_page(picture: bytes, *, careful: bool = False) -> Page:
+    """The page on a screenshot; `careful` reads it a second way, at twice the time, where the first reading is in doubt.
+
+    Raises ocr.RecognitionError if the recognition program fails.
+    """
+    return arrange(ocr.read_picture(picture, careful=careful))
 
 
 def arrange(reading: Reading) -> Page:

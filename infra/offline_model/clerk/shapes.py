@@ -170,10 +170,10 @@ def _shares_side(rect: Rect, boxes: list[tuple[Rect, Rect]]) -> bool:
 
 
 def _fill(pixels: Pixels, rect: Rect) -> tuple[int, int, int]:
-    inside = pixels[rect.top + 2 : rect.bottom - 2, rect.left + 2 : rect.right - 2].reshape(-1, 3)
-    colours, counts = np.unique(inside // 8, axis=0, return_counts=True)
-    red, green, blue = (int(part) * 8 + 4 for part in colours[counts.argmax()])
-    return red, green, blue
+    inside = pixels[rect.top + 2 : rect.bottom - 2, rect.left + 2 : rect.right - 2].reshape(-1, 3).astype(np.int32) >> 3
+    # Colours in steps of 8, packed into one number each: counting rows of three is a hundred times slower.
+    usual = int(np.bincount((inside[:, 0] << 10) | (inside[:, 1] << 5) | inside[:, 2]).argmax())
+    return ((usual >> 10) << 3) + 4, ((usual >> 5 & 31) << 3) + 4, ((usual & 31) << 3) + 4
 
 
 def ink(pixels: Pixels, rect: Rect) -> NDArray[np.bool_]:

@@ -129,3 +129,34 @@ def test_a_report_is_filed_with_the_values_of_the_passages(
     assert reference.replace("-", "")[:6] in said.replace("-", "")
     assert len(asked) >= 3
     assert len(messages) // 2 <= 25
+
+
+def test_a_long_form_is_scrolled_and_lists_are_set(tmp_path: Path) -> None:
+    """Another website: quarter and year in one list, text areas, three screens of questions with the source asked first."""
+    form = webform.Form(font="DejaVu Serif", order=("source", "comply", "field", "effect"), spacing=190, textarea=True)
+    regulations = Regulations(rule="HHS-7781-F", identifier="640-RS", name="Portion Handed Out")
+    with webform.served(form) as url, rig.browser(url, tmp_path / "home") as desktop:
+        said, _ = rig.serve(desktop, regulations.search(), TASK, folder=tmp_path)
+    place = f"{regulations.document}, page 3"
+    assert form.filed == [
+        {
+            "quarter": "Q3 2025",
+            "unit": "Pharmacy",
+            "report": "QI-2025-014",
+            "field": f"640-RS Portion Handed Out ({place})",
+            "effect": f"{regulations.effective} ({place})",
+            "comply": f"{regulations.compliance} ({place})",
+            "source": place,
+            "reference": form.filed[0]["reference"],
+        }
+    ]
+    assert form.filed[0]["reference"] in said
+
+
+def test_labels_left_of_the_fields_are_found(tmp_path: Path) -> None:
+    """The same website with its labels beside the fields, at 1280x800."""
+    form = webform.Form(labels_left=True)
+    with webform.served(form) as url, rig.browser(url, tmp_path / "home", 1280, 800) as desktop:
+        said, _ = rig.serve(desktop, Regulations().search(), TASK, folder=tmp_path)
+    assert len(form.filed) == 1, said
+    assert form.filed[0]["effect"].startswith(Regulations().effective)
