@@ -11,6 +11,7 @@ Rules
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from unstructured.documents.elements import Element
 
 _LEADERS = re.compile(r"(?:\s*\.){4,}\s*|(?:\s*\*){3,}\s*|_{4,}")
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 PARTITIONED_SUFFIXES = frozenset({".txt", ".md", ".html", ".htm", ".docx"})
 
 
@@ -46,28 +48,61 @@ def elements_from_blocks(blocks: Iterable[Block], *, name: str, page: int, known
 def elements_from_file(path: Path, *, name: str) -> list[Element]:
     """Elements of a text, Markdown, HTML or Word file by unstructured's partitioner, cleaned; page 1 where the kind has no pages.
 
-    Raises ImportError when the optional reader of that kind is not installed, and whatever the partitioner raises for a bad file.
+    Raises ImportError when the optional reader of that kind is not installed, UnicodeError for bytes that are no text, and whatever
+    the partitioner raises for a bad file.
     """
     use_blank_english()
     suffix = path.suffix.lower()
-    if suffix == ".txt":
-        from unstructured.partition.text import partition_text as partition
-    elif suffix == ".md":
-        from unstructured.partition.md import partition_md as partition
-    elif suffix in (".html", ".htm"):
-        from unstructured.partition.html import partition_html as partition
-    elif suffix == ".docx":
-        from unstructured.partition.docx import partition_docx as partition
+    if suffix == ".docx":
+        from unstructured.partition.docx import partition_docx
+
+        found = partition_docx(filename=str(path))
     else:
-        raise ValueError(f"no partitioner for {suffix!r}")
+        if suffix == ".txt":
+            from unstructured.partition.text import partition_text as partition
+        elif suffix == ".md":
+            from unstructured.partition.md import partition_md as partition
+        elif suffix in (".html", ".htm"):
+            from unstructured.partition.html import partition_html as partition
+        else:
+            raise ValueError(f"no partitioner for {suffix!r}")
+        text = decode(path.read_bytes(), declared=suffix in (".html", ".htm"))
+        found = partition(text=text) if text.strip() else []
     elements = []
-    for element in partition(filename=str(path)):
+    for element in found:
         element.text = clean(element.text)
         element.metadata.filename = name
         element.metadata.page_number = element.metadata.page_number or 1
         if _says_something(element.text):
             elements.append(element)
     return elements
+
+
+def decode(content: bytes, *, declared: bool) -> str:
+    """The text of a file: by its byte order mark, by its own declaration (HTML), as UTF-8, else as Windows-1252.
+
+    unstructured guesses encodings by statistics, which takes a dash of a short file for a letter. Raises UnicodeError for bytes that are
+    no text: a NUL without a byte order mark, or an encoding that does not fit.
+    """
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if content.startswith(mark):
+            return content.decode(encoding)
+    if b"\0" in content:
+        raise UnicodeError("a NUL byte: this is no text file")
+    named = _CHARSET.search(content[:2048]) if declared else None
+    if named is not None:
+        try:
+            return content.decode(named.group(1).decode("ascii"))
+        except LookupError as error:
+            raise UnicodeError(f"an unknown encoding: {error}") from error
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.decode("cp1252")
 
 
 def clean(text: str) -> str:

@@ -1,22 +1,21 @@
 """A file becomes pages of text, or a reason why not.
 
 It decides by the file's kind which reader is used and turns every way in which a file can be bad into a status and a sentence for a
-person. It never raises for a bad file, so that one bad file stops no other; a missing reader or a bug still raises.
+person. It never raises for a bad file, so that one bad file stops no other.
 
     ok            at least one page has text; `reason` names pages without any
     missing       there is no such file
     empty         the file has no bytes
     encrypted     a password is needed
     broken        damaged, cut off, or not what its name says
-    no_text       readable, but no page has a text layer: a scan
-    unsupported   no reader for this kind of file
+    no_text       readable, but without a word; a PDF of this kind is a scan
+    unsupported   no reader for this kind of file is installed
     too_large     more pages than MOST_PAGES
 """
 
 from __future__ import annotations
 
 import threading
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -106,7 +105,7 @@ def dehyphenate(raw: Extract) -> ReadResult:
         return ReadResult(raw.status, raw.reason)
     if not raw.printed:
         last = max((element.metadata.page_number or 1 for element in raw.elements), default=1)
-        return _result(pages_from_elements(raw.elements, name=raw.name, count=last), ())
+        return _result(pages_from_elements(raw.elements, name=raw.name, count=last), (), printed=False)
     learned = learn_furniture([[line.text for line in page.lines if _in_margin(line, page)] for page in raw.printed])
     known = vocabulary(line.text for page in raw.printed for line in page.lines)
     furniture: dict[str, None] = {}
@@ -121,7 +120,8 @@ def dehyphenate(raw: Extract) -> ReadResult:
                 kept.append(line)
         elements += elements_from_blocks(group_lines(kept), name=raw.name, page=page.number, known=known)
     pages = pages_from_elements(elements, name=raw.name, count=len(raw.printed))
-    return _result(pages, tuple(furniture), damaged=tuple(page.number for page in raw.printed if page.problem))
+    damaged = tuple(page.number for page in raw.printed if page.problem)
+    return _result(pages, tuple(furniture), printed=True, damaged=damaged)
 
 
 def _extract_pdf(path: Path, name: str) -> Extract:
@@ -139,19 +139,20 @@ def _extract_pdf(path: Path, name: str) -> Extract:
 
 
 def _extract_other(path: Path, name: str) -> Extract:
-    from lxml.etree import LxmlError
-
     try:
         return Extract(name, Status.OK, "", elements=tuple(elements_from_file(path, name=name)))
     except ImportError as error:
         reason = f"The reader for {path.suffix} files is not installed ({error.name} is missing)."
         return Extract(name, Status.UNSUPPORTED, reason)
-    except (UnicodeError, ValueError, KeyError, OSError, zipfile.BadZipFile, LxmlError) as error:
+    except Exception as error:
+        # Other people's parsers raise whatever a damaged file leads them to; a bad file must stop no other, and the type is told.
         reason = f"The file is damaged or is not what its name says ({type(error).__name__})."
         return Extract(name, Status.BROKEN, reason)
 
 
-def _result(pages: tuple[Page, ...], furniture: tuple[str, ...], *, damaged: tuple[int, ...] = ()) -> ReadResult:
+def _result(
+    pages: tuple[Page, ...], furniture: tuple[str, ...], *, printed: bool, damaged: tuple[int, ...] = ()
+) -> ReadResult:
     silent = [page.number for page in pages if not page.text and page.number not in damaged]
     notes = []
     if damaged:
@@ -163,12 +164,8 @@ def _result(pages: tuple[Page, ...], furniture: tuple[str, ...], *, damaged: tup
         return ReadResult(Status.OK, f"{len(pages)} page{'s' if len(pages) != 1 else ''} read{note}.", pages, furniture)
     if damaged and not silent:
         return ReadResult(Status.BROKEN, f"No page can be read ({'; '.join(notes)}).", (), furniture)
-    return ReadResult(
-        Status.NO_TEXT,
-        "No page has a text layer: it is probably a scan, and needs OCR before it can be indexed.",
-        (),
-        furniture,
-    )
+    scan = "No page has a text layer: it is probably a scan, and needs OCR before it can be indexed."
+    return ReadResult(Status.NO_TEXT, scan if printed else "The file has no word in it.", (), furniture)
 
 
 def _numbers(numbers: Sequence[int]) -> str:

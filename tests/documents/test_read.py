@@ -139,8 +139,47 @@ def test_other_kinds_become_the_same_representation(bench: Bench, name: str, con
     ]
 
 
+SENTENCE = "The field 460–ET is sent in every claim."
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", SENTENCE.encode("utf-8-sig")),
+        ("a.txt", SENTENCE.encode("utf-16")),
+        ("a.txt", SENTENCE.encode("cp1252")),
+        (
+            "a.html",
+            f"<meta charset=iso-8859-15><p>caf\xe9. {SENTENCE.replace('–', '&ndash;')}</p>".encode("iso-8859-15"),
+        ),
+    ],
+    ids=["utf-8 with a mark", "utf-16", "windows", "declared"],
+)
+def test_a_text_is_decoded_by_rule_and_not_by_guess(bench: Bench, name: str, content: bytes) -> None:
+    text = read_pages(bench.file(name, content), name).pages[0].text
+    assert text.removeprefix("café. ") == SENTENCE
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
+def test_bytes_that_are_no_text_are_broken(bench: Bench, name: str) -> None:
+    result = read_pages(bench.file(name, bytes(range(256)) * 20), name)
+    assert result.status is Status.BROKEN and result.reason.endswith("(UnicodeError).")
+
+
+def test_a_parser_that_fails_in_its_own_way_makes_the_file_broken(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> object:
+        raise RuntimeError("something of its own")
+
+    monkeypatch.setattr("tasks.documents.read.elements_from_file", fail)
+    result = read_pages(bench.file("a.txt", b"text"), "a.txt")
+    assert result.status is Status.BROKEN and "RuntimeError" in result.reason
+
+
 def test_a_text_file_without_a_word_has_no_text(bench: Bench) -> None:
-    assert read_pages(bench.file("a.txt", b"\n \n***\n"), "a.txt").status is Status.NO_TEXT
+    result = read_pages(bench.file("a.txt", b"\n \n***\n"), "a.txt")
+    assert (result.status, result.reason) == (Status.NO_TEXT, "The file has no word in it.")
 
 
 def test_a_word_file_is_read_or_says_what_is_missing(bench: Bench) -> None:
