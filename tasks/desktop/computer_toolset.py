@@ -72,6 +72,8 @@ PASSWORD_FIELD = "The focus is on a password field, which is never read back."
 LOST = "desktop lost"
 NOT_WRITTEN = "journal failed"
 
+# So many calls in a row that fail for no fault of theirs: the browser hangs.
+MOST_BROKEN = 5
 VALUE_LENGTH = 200
 READ_BACK_SECONDS = 1.0
 POLL_SECONDS = 0.05
@@ -108,6 +110,14 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
         self._tree: Tree | None = None
         self._pointer = Point(0, 0)
         self._picture: str | None = None
+        self._broken = 0
+        desktop.input.release_all()
+
+    def close(self) -> None:
+        """The SDK's end of a toolset; whatever a call left down, such as the left button, is released."""
+        super().close()
+        if self._desktop.lost() is None:
+            self._desktop.input.release_all()
 
     # ---- the gate and the record
 
@@ -162,6 +172,7 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
         try:
             result = super().execute(context, name, input)
             status, text = "done", _told(result)
+            self._broken = 0
             return result
         except ToolsetUsageError as error:
             detail = _detail(error)
@@ -186,10 +197,11 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
             raise RunStopped(NOT_WRITTEN) from error
 
     def _phrase(self, error: Exception, otherwise: str) -> str:
-        """What the model reads of an exception. Raises RunStopped if the desktop itself is gone."""
+        """What the model reads of an exception. Raises RunStopped if the desktop is gone, or has failed too often in a row."""
         if isinstance(error, RefusalError):
             return error.phrase
-        if self._desktop.lost() is not None:
+        self._broken += 1
+        if self._desktop.lost() is not None or self._broken >= MOST_BROKEN:
             raise RunStopped(LOST) from error
         return otherwise
 

@@ -32,6 +32,10 @@ class Remote:
     def close(self) -> None:
         self._connection.close()
 
+    def owned(self, name: str) -> bool:
+        """Whether some program has announced itself on the bus by this name. Never starts one."""
+        return name in self._names()
+
     def ready(self) -> bool:
         return self._name() is not None
 
@@ -44,9 +48,12 @@ class Remote:
         self._call(new_method_call(address, "OpenURL", "ay", (command_line("firefox", url),)))
 
     def _name(self) -> str | None:
+        return next((name for name in self._names() if name.startswith(FIREFOX_NAME)), None)
+
+    def _names(self) -> list[str]:
         bus = DBusAddress("/org/freedesktop/DBus", "org.freedesktop.DBus", "org.freedesktop.DBus")
         (names,) = self._call(new_method_call(bus, "ListNames"))
-        return next((name for name in names if name.startswith(FIREFOX_NAME)), None)
+        return list(names)
 
     def _call(self, message: Message) -> tuple[Any, ...]:
         try:

@@ -49,10 +49,11 @@ ACCESSIBILITY_LAUNCHERS = (
     "/usr/lib/at-spi2-core/at-spi-bus-launcher",
     "/usr/lib/at-spi-bus-launcher",
 )
+ACCESSIBILITY_BUS = "org.a11y.Bus"
 PACKAGES = "xvfb matchbox-window-manager firefox-esr at-spi2-core dbus"
-# sun_path has 108 bytes with the closing zero; the longest name below the folder is that of the accessibility bus.
-LONGEST_SOCKET = 107
-LONGEST_SOCKET_NAME = "/at-spi/bus_000"
+# libdbus takes no longer name for a socket (the kernel's limit is 107); the longest one below the folder is the session bus's.
+LONGEST_SOCKET = 99
+LONGEST_SOCKET_NAME = "/dbus-0123456789"
 POLL_SECONDS = 0.02
 TREE_SECONDS = 3.0
 
@@ -274,13 +275,22 @@ class Desktop:
             log,
         )
         environment["DBUS_SESSION_BUS_ADDRESS"] = address
-        processes.start("at-spi-bus-launcher", [launcher, "--launch-immediately", "--a11y=1"], environment, log=log)
+        processes.start(
+            "at-spi-bus-launcher",
+            [launcher, "--launch-immediately", "--a11y=1"],
+            environment,
+            log=log,
+            death_signal=signal.SIGTERM,  # told to, it ends the bus that it started; killed outright it would leave it
+        )
         processes.start(
             "matchbox-window-manager",
             [programs["matchbox-window-manager"], "-use_titlebar", "no"],
             environment,
             log=log,
         )
+        self._remote = self._keep(Remote(address))
+        # Asked for before it is there, the bus would start a second launcher by itself, and ours would give way to it.
+        self._until(lambda: self._remote.owned(ACCESSIBILITY_BUS), "the accessibility bus did not start")
         self._x11 = self._keep(X11(self.display))
         self.input = Input(self._x11)
         self._screen = self._keep(Screen(self.display, self.options.width, self.options.height))
@@ -299,7 +309,6 @@ class Desktop:
             },
         )
         self._accessibility = self._keep(Accessibility(address))
-        self._remote = self._keep(Remote(address))
         self._until(self._shows_page, "the browser did not show a page in its accessibility tree")
         self._landed(self._url)
 

@@ -488,6 +488,22 @@ class ComputerToolsetContract:
         assert text in (driver.FAILED, driver.NOT_READ)
         assert SECRET in bench.record.last[1].detail and SECRET not in bench.record.last[1].text
 
+    def test_a_desktop_that_keeps_failing_stops_the_run(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+        def hang() -> Any:
+            raise TemporaryError("the browser hangs")
+
+        monkeypatch.setattr(bench.desktop, "tree", hang)
+        for _ in range(driver.MOST_BROKEN - 1):
+            assert bench.refused("left_click", coordinate=[700, 100]) == driver.NOT_READ
+        with pytest.raises(RunStopped, match=driver.LOST):
+            bench.result("left_click", coordinate=[700, 100])
+
+    def test_a_button_that_was_left_down_is_released_at_the_end(self, bench: Bench) -> None:
+        bench.page("events").do("mouse_move", coordinate=[620, 40])
+        bench.do("left_mouse_down")
+        bench.toolset.close()
+        assert seen(bench.desktop)[:2] == ["mousedown 620,40 button0 count1", "mouseup 620,40 button0 count1"]
+
     def test_page_text_is_one_bounded_line(self, bench: Bench) -> None:
         point = centre(named(bench.page("fields").desktop, "button", "Go").box)
         line = bench.do("mouse_move", coordinate=[min(point.x, WIDTH - 1), point.y])[1]
