@@ -172,6 +172,12 @@ def test_a_body_that_is_no_json_is_refused(offline: Offline) -> None:
     assert "not valid JSON" in response.json()["error"]["message"]
 
 
+def test_a_body_over_32_megabytes_is_too_large(offline: Offline) -> None:
+    response = offline.post(request(messages=[user("x" * (32 * 1024 * 1024))]))
+    assert response.status_code == 413
+    assert response.json()["error"]["type"] == "request_too_large"
+
+
 def test_an_unknown_model_is_not_found(offline: Offline) -> None:
     refused(offline, request(model="claude-opus-9"), "model: claude-opus-9", status=404)
 

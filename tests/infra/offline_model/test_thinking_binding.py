@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -224,10 +225,28 @@ def test_transformations_are_reported_only_with_the_beta(scripted: Any) -> None:
     assert server.post(body, betas=BINDING).json()["input_transformations"] == []
 
 
-def test_a_forged_signature_is_refused(scripted: Any) -> None:
+def nonsense(signature: str) -> str:
+    return "bm90IG91cnM="
+
+
+def no_base64(signature: str) -> str:
+    return "a signature"
+
+
+def another_thought(signature: str) -> str:
+    """The same seal on a changed content."""
+    raw = base64.b64decode(signature)
+    changed = raw.replace(b"Let me look.", b"Let me skip.")
+    assert changed != raw
+    return base64.b64encode(changed).decode()
+
+
+@pytest.mark.parametrize("forge", [nonsense, no_base64, another_thought])
+def test_a_forged_signature_is_refused(scripted: Any, forge: Callable[[str], str]) -> None:
     server = scripted(LOOK)
     body = converse(server)
-    body["messages"][1]["content"][0]["signature"] = "bm90IG91cnM="
+    block = body["messages"][1]["content"][0]
+    block["signature"] = forge(block["signature"])
     assert refusal_of(server, body) == "messages.1.content.0: Invalid `signature` in `thinking` block"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anthropic
@@ -80,6 +82,38 @@ def test_a_failed_turn_leaves_the_thread_as_it_was(scripted: Any) -> None:
     with pytest.raises(anthropic.InternalServerError):
         proceed(server, first.id)
     assert proceed(server, first.id).stop_reason == "end_turn"
+
+
+def test_a_failed_request_counts_as_the_threads_last(scripted: Any) -> None:
+    server = scripted([text("Hello.")])
+    first = create(server)
+    server.clock.now += 200
+    server.fault("529")
+    with pytest.raises(anthropic.OverloadedError):
+        proceed(server, first.id)
+    server.clock.now += 200
+    assert proceed(server, first.id).stop_reason == "end_turn"
+
+
+def test_a_reply_that_is_being_continued_cannot_be_continued_at_the_same_time(scripted: Any) -> None:
+    reached, released = threading.Event(), threading.Event()
+
+    def wait(messages: list[Any]) -> list[Any]:
+        if len(messages) > 1:
+            reached.set()
+            assert released.wait(10)
+        return [text("Hello.")]
+
+    server = scripted(wait)
+    first = create(server)
+    with ThreadPoolExecutor(1) as pool:
+        continuing = pool.submit(proceed, server, first.id)
+        assert reached.wait(10)
+        with pytest.raises(anthropic.BadRequestError) as caught:
+            proceed(server, first.id)
+        released.set()
+        assert continuing.result(10).stop_reason == "end_turn"
+    assert code_of(caught.value) == (400, "thread_continue_in_flight")
 
 
 @pytest.mark.parametrize("field", [{"system": "Be brief."}, {"tools": [SEARCH]}], ids=["system", "tools"])

@@ -91,6 +91,15 @@ def test_a_prefix_is_forgotten_after_five_minutes_unless_it_is_used(scripted: An
     assert (read, written > 0) == (0, True)
 
 
+def test_reading_a_prefix_before_a_moved_mark_keeps_it_alive(scripted: Any) -> None:
+    server = scripted([text("Ok.")])
+    _, written, _ = usage(server, messages=[user(marked(LONG))])
+    server.clock.now += 299
+    assert usage(server, messages=[user(LONG, marked("One way."))])[0] == written
+    server.clock.now += 299
+    assert usage(server, messages=[user(LONG, marked("Another way."))])[0] == written
+
+
 def test_an_hours_mark_lives_for_an_hour_and_is_billed_apart(scripted: Any) -> None:
     server = scripted([text("Ok.")])
     creation = server.create(system=[marked(LONG, "1h")]).usage.cache_creation
