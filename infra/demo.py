@@ -24,6 +24,7 @@ FINAL = frozenset({"COMPLETED", "FAILED", "CRASHED", "CANCELLED"})
 POLL_SECONDS = 0.5
 # How long a server that stopped answering (a restart by the supervisor) is waited for.
 PATIENCE_SECONDS = 60.0
+WAITING = {"SCHEDULED": "waiting for a worker", "PENDING": "a worker starts its process"}
 # Without a terminal, a line of progress at the most so often.
 LINE_SECONDS = 5.0
 
@@ -87,7 +88,7 @@ def run_demo(up: Up, job: Job) -> int:
         run = _under_way(up.api, flow, job) if flow == "filing" else None
         if run is None:
             run = up.api.start(f"{flow}/{flow}", job.parameters(flow))
-            print(f"{flow}: prefect deployment run {flow}/{flow}, run {run['name']}", flush=True)
+            print(f"{flow}: deployment {flow}/{flow}, {up.api.address}/runs/flow-run/{run['id']}", flush=True)
         else:
             print(f"{flow}: run {run['name']} is under way already and is watched to its end", flush=True)
         runs[flow] = str(run["id"])
@@ -145,7 +146,7 @@ def describe(
     def text(run: dict[str, Any]) -> str:
         state = state_name(run)
         if state_type(run) != "RUNNING":
-            return f"{state.lower()}: waiting for a worker"
+            return WAITING.get(state_type(run), state.lower())
         if flow == "filing" and (summary := read_summary()) is not None and summary.outcome is None:
             return (
                 f"turn {summary.turns}, {summary.actions} actions, {summary.searches} searches, "

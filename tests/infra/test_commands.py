@@ -1,0 +1,88 @@
+"""The command line: what starts with what, and that a key never spends by itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.bootstrap import Stopped
+from infra.commands import chosen_model, parser
+from infra.places import ROOT
+from infra.services import Model
+
+KEY = {"ANTHROPIC_API_KEY": "sk-1"}
+
+
+def model(command: list[str], environment: dict[str, str]) -> Model:
+    return chosen_model(parser().parse_args(command), environment)
+
+
+def test_a_key_alone_chooses_nothing() -> None:
+    """Nor does a model's name in the environment choose for the demo."""
+    assert model(["demo"], KEY) == Model()
+    assert model(["demo"], {**KEY, "FILEWRIGHT_MODEL": "claude-opus-5-5"}) == Model()
+    assert not model(["up"], KEY).real
+
+
+def test_a_real_model_is_chosen_by_name_with_a_ceiling_of_two_dollars() -> None:
+    """Both are in the line that is printed before anything is spent; the key is not."""
+    chosen = model(["demo", "--model", "claude-opus-5-5"], KEY)
+    assert chosen == Model("claude-opus-5-5", 2.0, "sk-1")
+    assert "claude-opus-5-5" in str(chosen) and "2.00 US dollars" in str(chosen)
+    assert "sk-1" not in str(chosen) + repr(chosen)
+    assert model(["demo", "--model", "claude-opus-5-5", "--max-dollars", "0.5"], KEY).max_dollars == 0.5
+
+
+def test_up_takes_the_models_name_from_the_environment_too() -> None:
+    """A server that is to file with a real model says so in its settings."""
+    assert model(["up"], {**KEY, "FILEWRIGHT_MODEL": "claude-opus-5-5"}).name == "claude-opus-5-5"
+
+
+@pytest.mark.parametrize("line", [["demo", "--model", "claude-opus-5-5"], ["up", "--model", "claude-opus-5-5"]])
+def test_a_real_model_without_a_key_ends_before_anything_starts(line: list[str]) -> None:
+    """Exit code 2."""
+    with pytest.raises(Stopped) as stopped:
+        model(line, {})
+    assert stopped.value.code == 2
+
+
+def test_a_ceiling_of_nothing_is_refused() -> None:
+    """It would stop nothing or everything."""
+    for ceiling in ("0", "-1"):
+        with pytest.raises(Stopped):
+            model(["demo", "--model", "claude-opus-5-5", "--max-dollars", ceiling], KEY)
+
+
+def test_the_demo_files_the_pharmacys_third_quarter_from_the_sample_corpus() -> None:
+    """With nothing said."""
+    options = parser().parse_args(["demo"])
+    assert (options.corpus, options.report_id, options.quarter, options.department) == (
+        "sample", "QI-2025-014", "Q3 2025", "Pharmacy",
+    )  # fmt: skip
+
+
+def test_arguments_after_two_dashes_go_to_pytest() -> None:
+    """`python3 -m infra test -- -k name`."""
+    assert parser().parse_args(["test", "--yes", "--", "-k", "name"]).pytest == ["-k", "name"]
+
+
+def test_without_an_environment_the_standard_library_is_enough(tmp_path: Path) -> None:
+    """Every command that can answer without the environment does so in an interpreter that has no package at all."""
+    surroundings = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "FILEWRIGHT_HOME": str(tmp_path / "home")}
+    for words, code, text in (
+        (["--help"], 0, "demo"),
+        (["status"], 1, "not running"),
+        (["down"], 0, "nothing was running"),
+        (["env"], 1, "not been started"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-S", "-m", "infra", *words], cwd=ROOT, env=surroundings, capture_output=True, text=True
+        )
+        assert done.returncode == code, done.stderr
+        assert text in done.stdout + done.stderr, (words, done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
+    assert not (tmp_path / "home").exists()
