@@ -345,20 +345,25 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
 
     def _focus_now(self) -> str:
         try:
-            return f"The focus is on {described(self._desktop.focused())}."
+            focused = self._desktop.focused()
         except TemporaryError:
             return NOT_CHECKED_FOCUS
+        if focused is not None and focused.value:
+            return f'The focus is on {described(focused)}, which holds "{one_line(focused.value, VALUE_LENGTH)}".'
+        return f"The focus is on {described(focused)}."
 
     def type(self, context: BetaToolsetCallContext, input: Any) -> str:
         text = self._do(TypeText).text
         field = self._focused()
         multiline = field is not None and "multi-line" in field.states
         self._settled(lambda: self._desktop.input.type_text(text, multiline=multiline, check=self._check))
-        if field is None or not ("editable" in field.states or field.role == "combo box"):
-            return NOTHING_FOCUSED
-        if field.role == "password text":
+        if field is not None and field.role == "password text":
             return PASSWORD_FIELD
-        return self._read_back(field, text)
+        if field is not None and "editable" in field.states:
+            return self._read_back(field, text)
+        if field is not None or (self._tree is not None and self._tree.overlays):
+            return self._focus_now()  # an open list or a closed one: typing chooses in it
+        return NOTHING_FOCUSED
 
     def _read_back(self, field: Element, text: str) -> str:
         """One line on what the field holds now: the same text, more than it, or something that the page made of it."""

@@ -295,6 +295,13 @@ class ComputerToolsetContract:
         bench.page("events").do("left_click", coordinate=[700, 100])
         assert bench.do("type", text="lost") == ["Typed.", driver.NOTHING_FOCUSED]
 
+    def test_typing_chooses_in_a_list_and_the_line_says_what(self, bench: Bench) -> None:
+        point = centre(named(bench.page("fields").desktop, "combo box", "Department").box)
+        bench.do("left_click", coordinate=[point.x, point.y])
+        assert bench.do("type", text="Onc")[1] == 'The focus is on menu item "Oncology".'
+        assert bench.do("key", text="Return")[1] == 'The focus is on combo box "Department", which holds "Oncology".'
+        assert bench.do("type", text="Card")[1] == 'The focus is on combo box "Department", which holds "Cardiology".'
+
     def test_a_line_break_is_the_return_key(self, bench: Bench) -> None:
         bench.page("events").do("left_click", coordinate=[NOTES.x, NOTES.y])
         bench.do("type", text="first\nsecond")
