@@ -51,7 +51,9 @@ _CHANGE = re.compile(r"\b(change|edit|correct|amend)\b", re.I)
 _AGAIN = re.compile(r"\b(try again|retry|reload)\b", re.I)
 _FILED_BEFORE = re.compile(r"\balready\b.{0,20}\b(?:filed|submitted)\b|\bfiled (?:already|before)\b", re.I)
 _OUT_OF_ORDER = re.compile(r"\b(unavailable|try again|not reach\w*|went wrong|50[0-9]\b|error)", re.I)
-_REFERENCE_LABEL = re.compile(r"\b(?:receipt|confirmation|filing)\b.{0,12}\b(?:reference|number|code)\b|^reference\b", re.I)
+_REFERENCE_LABEL = re.compile(
+    r"\b(?:receipt|confirmation|filing)\b.{0,12}\b(?:reference|number|code)\b|^reference\b", re.I
+)
 _REFERENCE = re.compile(r"\b(?=[A-Z0-9-]*\d)[A-Z0-9]{2,}(?:-[A-Z0-9]+)*\b")
 _SOURCE = re.compile(r"\(([^()]+), page (\d+)\)$")
 
@@ -99,7 +101,9 @@ class _Filing:
             return _end(f"The report {self.report_id} is filed. Receipt reference: {reference}")
         filed_before = self._filed_before()
         if filed_before:
-            return _end(f"The report {self.report_id} has already been filed, so I file nothing. The portal says: {filed_before}")
+            return _end(
+                f"The report {self.report_id} has already been filed, so I file nothing. The portal says: {filed_before}"
+            )
         forward, submit = self._button(_FORWARD, _BACKWARD), self._button(_SUBMIT, _BACKWARD)
         start = self._button(_START, None) or self._link(_START)
         if self.fields and (forward or submit or len(self.fields) > 1) and not (start and start.button):
@@ -111,7 +115,9 @@ class _Filing:
         if start and not forward:
             return self._press(start)
         if re.search(r"\breview\b", self.page.text, re.I) and self.conversation.filled:
-            return self._scroll("down") or _end("I stop here: I find no button to submit the report with. It is not filed.")
+            return self._scroll("down") or _end(
+                "I stop here: I find no button to submit the report with. It is not filed."
+            )
         if forward:
             return self._press(forward)
         return self._out_of_order()
@@ -236,10 +242,10 @@ class _Filing:
             if self.conversation.times_filled(field.label, wanted[field]) < 2:
                 return self._fill_fields({field: wanted[field]}, notes)
         # A warning stays on the page until the button is pressed again.
-        if (warned or self._stayed()) and self.page.warnings and not self._filled_since_press():
-            if warned or self._times_pressed() >= 2:
-                said = "; ".join(field.warning for field in warned) or "; ".join(self.page.warnings)
-                return _end(f"I stop here: the page refuses what I entered and I know nothing better. It says: {said}")
+        refused_twice = bool(warned) or (bool(self.page.warnings) and self._stayed() and self._times_pressed() >= 2)
+        if refused_twice and not self._filled_since_press():
+            said = "; ".join(field.warning for field in warned) or "; ".join(self.page.warnings)
+            return _end(f"I stop here: the page refuses what I entered and I know nothing better. It says: {said}")
         return self._press(button)
 
     def _review(self, submit: Target) -> list[Block]:
@@ -275,7 +281,9 @@ class _Filing:
 
     def _choose_option(self, label: str, value: str) -> list[Block]:
         """The list of a select box is open: click the option that says the value."""
-        options = [line for line in self.page.everything if containment(value, line.text) > 0.9 or _short_of(value, line.text)]
+        options = [
+            line for line in self.page.everything if containment(value, line.text) > 0.9 or _short_of(value, line.text)
+        ]
         if not options:
             return _end(f'I stop here: the list "{label}" offers no "{value}". The report is not filed.')
         option = min(options, key=lambda line: abs(len(canonical(line.text)) - len(canonical(value))))
@@ -333,7 +341,9 @@ class _Filing:
         if start and self.report_id and not self._has_submitted():
             for line in self.page.lines:
                 if canonical(self.report_id) == canonical(line.text):
-                    row = [other.text for other in self.page.lines if abs(other.rect.centre[1] - line.rect.centre[1]) <= 8]
+                    row = [
+                        other.text for other in self.page.lines if abs(other.rect.centre[1] - line.rect.centre[1]) <= 8
+                    ]
                     return " ".join(row)
         return ""
 
@@ -403,7 +413,9 @@ class _Filing:
             if self.last.pressed is not None:
                 return [_text("The page has not changed yet."), _computer("wait", duration=1), _computer("screenshot")]
             if times >= 3:
-                return _end(f'I stop here: pressing "{target.text}" does not bring the next page. The report is not filed.')
+                return _end(
+                    f'I stop here: pressing "{target.text}" does not bring the next page. The report is not filed.'
+                )
         said = note_pressed(target.text, self._place())
         return [_text(said), _click(target.rect.centre), _computer("screenshot")]
 

@@ -4,7 +4,8 @@ Decides: what text stands where. Never decides what it means. One run of the pro
 by the picture's digest.
 
 Rules: the picture is prepared first, because recognition stumbles over exactly what a form is made of. Borders of boxes are
-painted over and the text cursor is taken out, dark boxes are inverted, and everything is scaled up twice (at screen size three labels of seven are missed).
+painted over, the text cursor is taken out, each box is turned into black on white, and everything is scaled up twice (at screen
+size three labels of seven are missed).
 """
 
 from __future__ import annotations

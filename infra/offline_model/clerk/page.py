@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from infra.offline_model.clerk import ocr
 from infra.offline_model.clerk.likeness import similarity
@@ -21,11 +22,12 @@ from infra.offline_model.clerk.shapes import Rect, Shape, ink
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Words on one row without a wide gap between them."""
+    """Words on one row without a wide gap between them; `size` is the usual height of its words in pixels."""
 
     text: str
     rect: Rect
     red: bool
+    size: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,9 @@ def arrange(reading: Reading) -> Page:
                 text = ocr.read_line(reading, shape)
             label, warning = _label(shape.outline, lines, reading.shapes)
             fields.append(Field(label, shape.rect, text, shape.drop_mark, warning))
-    everything = sorted([*lines, *(line for words in inside.values() for line in group_lines(words))], key=_from_the_top)
+    everything = sorted(
+        [*lines, *(line for words in inside.values() for line in group_lines(words))], key=_from_the_top
+    )
     blocks = group_blocks(lines)
     return Page(
         reading.width, reading.height, tuple(lines), tuple(blocks), tuple(fields), tuple(buttons), tuple(everything)
@@ -163,7 +167,7 @@ def _line(words: Sequence[Word]) -> Line:
     )
     letters = sum(len(word.text) for word in words)
     red = sum(len(word.text) for word in words if word.red) > 0.5 * letters
-    return Line(" ".join(word.text for word in words), rect, red)
+    return Line(" ".join(word.text for word in words), rect, red, median(word.rect.height for word in words))
 
 
 def group_blocks(lines: Sequence[Line]) -> list[str]:
@@ -199,7 +203,9 @@ def _is_panel(shape: Shape, content: Sequence[Line]) -> bool:
     """A frame around text that the page says, such as a summary of problems: nothing to type into."""
     if len(content) < 2:
         return any(line.red for line in content) and shape.outline.width > 480
-    return any(line.red or re.search(r"\b(problem|error|not (?:sent|submitted))\b", line.text, re.I) for line in content)
+    return any(
+        line.red or re.search(r"\b(problem|error|not (?:sent|submitted))\b", line.text, re.I) for line in content
+    )
 
 
 def _has_ink(reading: Reading, shape: Shape) -> bool:
@@ -254,7 +260,7 @@ def _stack_above(box: Rect, lines: Sequence[Line], others: Sequence[Rect]) -> li
             line.rect.bottom - 2 <= other.top and other.bottom <= bottom + 2 for other in others if _columns(other, box)
         ):
             break
-        if stack and not stack[-1].red and not line.red and line.rect.height > 1.6 * stack[-1].rect.height:
+        if stack and not stack[-1].red and not line.red and line.size > 1.5 * stack[-1].size:
             break  # a heading
         stack.append(line)
         bottom = line.rect.top

@@ -31,10 +31,14 @@ _MONTH = (
     r"Nov(?:ember)?|Dec(?:ember)?)\.?"
 )
 _DATE = re.compile(rf"\b(?:{_MONTH}\s+\d{{1,2}},?\s+\d{{4}}|\d{{1,2}}\s+{_MONTH}\s+\d{{4}}|\d{{4}}-\d{{2}}-\d{{2}})\b")
-_IDENTIFIER = re.compile(rf"(?<![\w{_HYPHENS}/.-])(\d{{2,4}})\s?[-{_HYPHENS}]\s?([A-Z][A-Z0-9]{{1,2}})(?![\w{_HYPHENS}-])")
+_IDENTIFIER = re.compile(
+    rf"(?<![\w{_HYPHENS}/.-])(\d{{2,4}})\s?[-{_HYPHENS}]\s?([A-Z][A-Z0-9]{{1,2}})(?![\w{_HYPHENS}-])"
+)
 _SENTENCE = re.compile(r"(?<=[.;?!])(?<!\bNo\.)(?<!\bVol\.)(?<!\bv\.)(?<!\bU\.S\.)\s+(?=[\"'“‘(]*[A-Z*])")
 
-_EFFECT = re.compile(r"\beffective\b|\b(?:take|takes|took|taking|in|into|come|comes) (?:effect|force)\b|\beffect on\b", re.I)
+_EFFECT = re.compile(
+    r"\beffective\b|\b(?:take|takes|took|taking|in|into|come|comes) (?:effect|force)\b|\beffect on\b", re.I
+)
 _COMPLIANCE = re.compile(
     r"\bcompl(?:y|ies|iance|ying)\b|\brequired (?:by|from|no later)|\bon and after\b|\bno later than\b|\bat the latest\b"
     r"|\bmust (?:use|begin|be using|follow|apply)\b",
@@ -49,11 +53,14 @@ _LAYS_DOWN = re.compile(
     r"\b(?:requir(?:e|es|ed|ing)|must|shall|compulsory|mandatory|obliged|has to|have to|adopt(?:s|ed|ing)?)\b", re.I
 )
 _COUNTERS = re.compile(
-    r"\b(?:without|not aware|misinterpret|misread|mistak|other than|unable|could not|cannot|declin|preferred|combination)", re.I
+    r"\b(?:without|not aware|misinterpret|misread|mistak|other than|unable|could not|cannot|declin|preferred|combination)",
+    re.I,
 )
 _OWN_RULE = re.compile(r"\b(?:this|these|the) (?:final )?(?:rule|regulations?|modification)\b", re.I)
 # Words of a question that tell how to answer, not what about.
-_FORM_OF_ANSWER = frozenset("number name identif identify identifier field data element code part told used use mark".split())
+_FORM_OF_ANSWER = frozenset(
+    "number name identif identify identifier field data element code part told used use mark".split()
+)
 _CAPITAL = r"[A-Z][A-Za-z/]+"
 _TITLE = rf"{_CAPITAL}(?:\s+(?:(?:of|and|to)\s+)?{_CAPITAL}){{0,5}}"
 _NOT_NAMES = frozenset("The This That A An Use Field Fields NCPDP Element Code Under For In See By".split())
@@ -191,7 +198,9 @@ def _identifiers(question: Question, passages: Sequence[Passage]) -> Iterable[tu
     asked = {_stem(word) for word in question.content_words if len(word) > 1} - _FORM_OF_ANSWER
     for rank, passage in enumerate(passages):
         near_page = {_stem(word) for word in words(f"{passage.title} {passage.text}")}
-        titled = len(asked & {_stem(word) for word in re.findall(r"[a-z]+", f"{passage.document} {passage.title}".lower())})
+        titled = len(
+            asked & {_stem(word) for word in re.findall(r"[a-z]+", f"{passage.document} {passage.title}".lower())}
+        )
         for sentence in _SENTENCE.split(passage.text):
             lays_down = bool(_LAYS_DOWN.search(sentence)) and not _COUNTERS.search(sentence)
             base = 0.3 * titled + about.get(passage.document, -2.0 if about else 0.0) - 0.02 * rank

@@ -49,10 +49,8 @@ class Task:
             return None
         name = min(found)[2]
         value = self.facts[name]
-        if name == "quarter":
-            if any("year" in words(other) and "quarter" not in words(other) for other in other_labels):
-                return value.split()[0]
-        return value
+        year_apart = any("year" in words(other) and "quarter" not in words(other) for other in other_labels)
+        return value.split()[0] if name == "quarter" and year_apart else value
 
 
 def _position(part: list[str], whole: list[str]) -> int | None:

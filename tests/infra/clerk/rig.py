@@ -48,7 +48,15 @@ _PREFERENCES = {
     "ui.caretBlinkTime": 0,
     "ui.prefersReducedMotion": 1,
 }
-_NAMED = {"return": "Return", "enter": "Return", "tab": "Tab", "escape": "Escape", "ctrl": "Control_L", "home": "Home", "end": "End"}
+_NAMED = {
+    "return": "Return",
+    "enter": "Return",
+    "tab": "Tab",
+    "escape": "Escape",
+    "ctrl": "Control_L",
+    "home": "Home",
+    "end": "End",
+}
 
 
 class Rig:
@@ -125,7 +133,8 @@ class Rig:
 
     def _combination(self, text: str) -> None:
         codes = [
-            self._display.keysym_to_keycode(XK.string_to_keysym(_NAMED.get(part.lower(), part))) for part in text.split("+")
+            self._display.keysym_to_keycode(XK.string_to_keysym(_NAMED.get(part.lower(), part)))
+            for part in text.split("+")
         ]
         for code in codes:
             xtest.fake_input(self._display, X.KeyPress, code)
@@ -161,7 +170,11 @@ def browser(url: str, folder: Path, width: int = 1024, height: int = 768) -> Ite
         ):
             processes.append(
                 subprocess.Popen(
-                    command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+                    command,
+                    env=environment,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
                 )
             )
         rig = Rig(name, width, height)
@@ -215,7 +228,9 @@ def serve(
     raise AssertionError(f"the clerk did not end its turn in {turns} turns")
 
 
-def execute(rig: Rig, search: Callable[[str], list[dict[str, Any]]], blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def execute(
+    rig: Rig, search: Callable[[str], list[dict[str, Any]]], blocks: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """The results of one turn's calls, as the toolset words them."""
     results: list[dict[str, Any]] = []
     for block in blocks:

@@ -12,7 +12,9 @@ from infra.offline_model.clerk.task import read_task
 
 EFFECT = read_question("On what date does the rule take effect?")
 COMPLY = read_question("By what date must covered entities comply?")
-FIELD = read_question("Which NCPDP field (number and name) identifies a partial fill of a Schedule II drug under rule HHS-7781-F?")
+FIELD = read_question(
+    "Which NCPDP field (number and name) identifies a partial fill of a Schedule II drug under rule HHS-7781-F?"
+)
 assert EFFECT and COMPLY and FIELD
 MONTHS = "January February March April May June July August September October November December".split()
 
@@ -82,9 +84,21 @@ def test_rules_are_named_by_letters_and_digits() -> None:
             "May 9, 2031",
             "November 5, 2031",
         ),
-        ("On May 9, 2031, the rule takes effect; entities comply from November 5, 2031.", "May 9, 2031", "November 5, 2031"),
-        ("(d) For the period on and after November 5, 2031, the field is required in each claim.", None, "November 5, 2031"),
-        ("We anticipate that the effective date will be in April 2031 and the compliance date in October 2031.", None, None),
+        (
+            "On May 9, 2031, the rule takes effect; entities comply from November 5, 2031.",
+            "May 9, 2031",
+            "November 5, 2031",
+        ),
+        (
+            "(d) For the period on and after November 5, 2031, the field is required in each claim.",
+            None,
+            "November 5, 2031",
+        ),
+        (
+            "We anticipate that the effective date will be in April 2031 and the compliance date in October 2031.",
+            None,
+            None,
+        ),
         ("We proposed that the rule would be effective on May 9, 2031.", None, None),
         ("Dated: May 9, 2031. The Secretary signed on November 5, 2031.", None, None),
     ],
@@ -116,10 +130,22 @@ def test_another_rule_s_dates_do_not_answer() -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("Entities must use the Measured Amount (813–QT) field for a partial fill of a Schedule II drug.", "813-QT Measured Amount"),
-        ("Entities must send 813-QT (Measured Amount) for a partial fill of a Schedule II drug.", "813-QT Measured Amount"),
-        ("For a partial fill the Measured Amount field (813- QT) is required for a Schedule II drug.", "813-QT Measured Amount"),
-        ("For a partial fill of a Schedule II drug field 813‑QT, Measured Amount, is required.", "813-QT Measured Amount"),
+        (
+            "Entities must use the Measured Amount (813–QT) field for a partial fill of a Schedule II drug.",
+            "813-QT Measured Amount",
+        ),
+        (
+            "Entities must send 813-QT (Measured Amount) for a partial fill of a Schedule II drug.",
+            "813-QT Measured Amount",
+        ),
+        (
+            "For a partial fill the Measured Amount field (813- QT) is required for a Schedule II drug.",
+            "813-QT Measured Amount",
+        ),
+        (
+            "For a partial fill of a Schedule II drug field 813‑QT, Measured Amount, is required.",
+            "813-QT Measured Amount",
+        ),
     ],
 )
 def test_an_identifier_is_copied_with_its_name(text: str, value: str) -> None:
@@ -194,7 +220,9 @@ def test_any_value_in_the_passages_is_the_value_found(
 def test_a_search_result_says_its_document_and_page() -> None:
     """From the source, or else from the title; a block without them is no passage."""
     content = [{"type": "text", "text": "A\nline"}]
-    assert parse_passage({"source": "a rule.pdf#page=12", "title": "T", "content": content}) == Passage("a rule.pdf", 12, "T", "A line")
+    assert parse_passage({"source": "a rule.pdf#page=12", "title": "T", "content": content}) == Passage(
+        "a rule.pdf", 12, "T", "A line"
+    )
     title = "A rule — rule.pdf, page 7"
     assert parse_passage({"source": "", "title": title, "content": content}) == Passage("rule.pdf", 7, title, "A line")
     assert parse_passage({"source": "somewhere", "title": "", "content": content}) is None

@@ -115,7 +115,9 @@ def test_a_report_is_filed_with_the_values_of_the_passages(
         said, messages = rig.serve(desktop, regulations.search(asked), TASK, folder=tmp_path)
     print(f"started in {opened - started:.1f} s, filed in {time.monotonic() - opened:.1f} s")
     with psycopg.connect(database.audit_url) as connection:
-        rows = connection.execute("SELECT report_id, quarter, department, answers, reference FROM portal.submissions").fetchall()
+        rows = connection.execute(
+            "SELECT report_id, quarter, department, answers, reference FROM portal.submissions"
+        ).fetchall()
     place = f"{regulations.document}, page 3"
     assert len(rows) == 1, said
     report_id, quarter, department, answers, reference = rows[0]

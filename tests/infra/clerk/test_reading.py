@@ -27,7 +27,9 @@ def test_fields_have_their_labels_and_buttons_their_captions(font: str, size: tu
     for field, label in zip(seen.fields, ("Quarter", long, "Year"), strict=True):
         assert similarity(field.label, label) > 0.97
         assert page.holds(label, field.rect.centre)
-    assert [canonical(field.content) for field in seen.fields] == [canonical(text) for text in ("Q3", "813-QT Measured Amount", "")]
+    assert [canonical(field.content) for field in seen.fields] == [
+        canonical(text) for text in ("Q3", "813-QT Measured Amount", "")
+    ]
     assert [button.text for button in seen.buttons] == ["Save and continue"]
     assert page.holds("Save and continue", seen.buttons[0].rect.centre)
 
@@ -41,7 +43,9 @@ def test_a_warning_belongs_to_its_field_and_not_to_the_label() -> None:
 def test_text_side_by_side_is_not_read_across() -> None:
     """A value next to a long name stays one stretch of text."""
     name = "By what date must covered entities comply with the rule that this report is about?"
-    seen = read_page(draw(Row(name, "November 5, 2031 (hhs-7781-f-final-rule-2031.pdf, page 3)"), Row("Year", "2031")).png)
+    seen = read_page(
+        draw(Row(name, "November 5, 2031 (hhs-7781-f-final-rule-2031.pdf, page 3)"), Row("Year", "2031")).png
+    )
     assert any(says("November 5, 2031 (hhs-7781-f-final-rule-2031.pdf, page 3)", block) for block in seen.blocks)
     assert not seen.fields
 

@@ -45,10 +45,15 @@ def unit_page(content: dict[str, str] | None = None, warning: str = "") -> Drawn
     )
 
 
-def question_page(content: dict[str, str] | None = None, order: tuple[str, ...] = (FIELD, EFFECT, COMPLY, SOURCE), **look: Any) -> Drawn:
+def question_page(
+    content: dict[str, str] | None = None, order: tuple[str, ...] = (FIELD, EFFECT, COMPLY, SOURCE), **look: Any
+) -> Drawn:
     shown = content or {}
     return draw(
-        Heading("Attestations"), *(Entry(label, shown.get(label, "")) for label in order), Button("Continue to review"), **look
+        Heading("Attestations"),
+        *(Entry(label, shown.get(label, "")) for label in order),
+        Button("Continue to review"),
+        **look,
     )
 
 
@@ -97,7 +102,18 @@ def test_it_fills_the_unit_page_from_the_task() -> None:
     page = unit_page()
     _, blocks = opened_with(page)
     names = [name for name, _ in calls(blocks)]
-    assert names == ["left_click", "type", "key", "left_click", "type", "key", "left_click", "key", "type", "screenshot"]
+    assert names == [
+        "left_click",
+        "type",
+        "key",
+        "left_click",
+        "type",
+        "key",
+        "left_click",
+        "key",
+        "type",
+        "screenshot",
+    ]
     assert typed(blocks) == ["Q3 2025", "Pharmacy", "QI-2025-014"]
     for label, point in zip(UNIT, clicked(blocks), strict=True):
         assert page.holds(label, point)
@@ -147,7 +163,9 @@ def test_a_list_without_the_wanted_option_ends_the_turn() -> None:
     """Nothing else is chosen instead."""
     dialogue, _ = opened_with(unit_page())
     dialogue.see(unit_page({**UNIT, "Department": "Choose a department"}))
-    blocks = dialogue.see(draw(Entry("Department", "Choose a department", select=True), Options(("Cardiology", "Oncology"))))
+    blocks = dialogue.see(
+        draw(Entry("Department", "Choose a department", select=True), Options(("Cardiology", "Oncology")))
+    )
     assert ended(blocks)
     assert "Pharmacy" in said(blocks)
 
@@ -169,7 +187,11 @@ def test_it_searches_with_each_question_s_words_and_copies_what_it_finds(
     queries = [arguments["query"] for name, arguments in calls(blocks) if name == "search_regulations"]
     assert len(queries) == 3
     assert not typed(blocks)
-    for words in ("partial fill of a Schedule II drug", "date does the rule take effect", "must covered entities comply"):
+    for words in (
+        "partial fill of a Schedule II drug",
+        "date does the rule take effect",
+        "must covered entities comply",
+    ):
         assert any(words in query for query in queries)
     assert all("HHS-7781-F" in query for query in queries)
     dialogue.answer(None, passages())
@@ -194,7 +216,12 @@ def test_other_passages_give_other_answers(values: dict[str, str]) -> None:
     dialogue.answer(None, passages(rule))
     place = f"{rule.document}, page 3"
     assert sorted(typed(dialogue.turn())) == sorted(
-        [f"{rule.identifier} {rule.name} ({place})", f"{rule.effective} ({place})", f"{rule.compliance} ({place})", place]
+        [
+            f"{rule.identifier} {rule.name} ({place})",
+            f"{rule.effective} ({place})",
+            f"{rule.compliance} ({place})",
+            place,
+        ]
     )
 
 
@@ -228,7 +255,9 @@ def test_without_any_passage_nothing_is_typed() -> None:
 
 def test_a_field_that_neither_task_nor_regulations_know_ends_the_turn() -> None:
     """A required field of unknown meaning is not guessed."""
-    _, blocks = opened_with(draw(Heading("Unit"), Entry("Report ID"), Entry("Name of the attending clerk's horse"), Button("Next")))
+    _, blocks = opened_with(
+        draw(Heading("Unit"), Entry("Report ID"), Entry("Name of the attending clerk's horse"), Button("Next"))
+    )
     assert ended(blocks)
     assert "horse" in said(blocks)
 
@@ -270,7 +299,9 @@ def test_it_ends_with_the_reference_on_the_receipt() -> None:
 def test_a_report_filed_before_ends_the_turn() -> None:
     """On the list, as a warning on the form, or as a page of its own: nothing is filed."""
     listed = draw(Heading("Filed reports"), Button("Start a new report"), Row("QI-2025-014", "RCT-1111-2222"))
-    taken = draw(Heading("Not submitted"), Text("Report QI-2025-014 has already been filed."), Button("View the first receipt"))
+    taken = draw(
+        Heading("Not submitted"), Text("Report QI-2025-014 has already been filed."), Button("View the first receipt")
+    )
     for page in (listed, taken):
         _, blocks = opened_with(page)
         assert ended(blocks)

@@ -84,12 +84,16 @@ def _question_page(form: Form, errors: dict[str, str]) -> bytes:
         else:
             control = f'<input id={key} name={key} value="{value}">'
         rows += _row(form, key, form.questions[key], control, errors)
-    return _page(form, "Attestations", f"<form method=post action=/questions>{rows}<button>Save and continue</button></form>")
+    return _page(
+        form, "Attestations", f"<form method=post action=/questions>{rows}<button>Save and continue</button></form>"
+    )
 
 
 def _record(form: Form, values: dict[str, str]) -> str:
     names = {"quarter": "Quarter", "unit": "Department", "report": "Report ID", **form.questions}
-    return "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(values.get(key, ''))}</dd>" for key, name in names.items())
+    return "".join(
+        f"<dt>{html.escape(name)}</dt><dd>{html.escape(values.get(key, ''))}</dd>" for key, name in names.items()
+    )
 
 
 def _handler(form: Form) -> type[BaseHTTPRequestHandler]:
@@ -118,7 +122,9 @@ def _handler(form: Form) -> type[BaseHTTPRequestHandler]:
                         f"<tr><td>{row['report']}<td>{row['quarter']}<td>{row['reference']}</tr>" for row in form.filed
                     )
                     body += "</table>"
-                self._send(_page(form, "Filed reports", body + "<p><a class=button href=/unit>Start a new report</a></p>"))
+                self._send(
+                    _page(form, "Filed reports", body + "<p><a class=button href=/unit>Start a new report</a></p>")
+                )
             elif self.path == "/unit":
                 self._send(_unit_page(form, {}))
             elif self.path == "/questions":
@@ -137,7 +143,9 @@ def _handler(form: Form) -> type[BaseHTTPRequestHandler]:
             sent = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode(), keep_blank_values=True)
             form.draft.update({key: values[0].strip() for key, values in sent.items()})
             if self.path == "/unit":
-                missing = {key: "This answer is required." for key in ("quarter", "unit", "report") if not form.draft.get(key)}
+                missing = {
+                    key: "This answer is required." for key in ("quarter", "unit", "report") if not form.draft.get(key)
+                }
                 if any(row["report"] == form.draft.get("report") for row in form.filed):
                     missing["report"] = "A report with this ID has already been filed."
                 self._send(_unit_page(form, missing)) if missing else self._go("/questions")
