@@ -383,3 +383,13 @@ def test_searches_leave_the_last_screen_standing() -> None:
     with pytest.raises(RunStopped, match="loop"):
         for _ in range(5):
             loops.observe([("search_regulations", {"query": "date"})], [])
+
+
+def test_the_next_prompt_is_reserved_with_the_answer_and_with_everything_added_since() -> None:
+    meter = Meter(
+        Budgets(), find_model("claude-opus-5-5"), max_output_tokens=1_000, clock=lambda: 0.0, check=lambda: None
+    )
+    meter.answered(Usage(input_tokens=10, output_tokens=700, cache_read_input_tokens=5_000))
+    assert meter.next_prompt_at_most == 5_710
+    meter.added("twelve bytes")
+    assert meter.next_prompt_at_most == 5_722
