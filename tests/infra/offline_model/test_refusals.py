@@ -265,6 +265,15 @@ def test_a_wrong_tool_entry_is_refused(offline: Offline, case: str) -> None:
     refused(offline, request(tools=[entry]), expected)
 
 
+def test_loading_need_only_agree_on_the_members_that_are_on(offline: Offline) -> None:
+    off = {"enabled": False, "defer_loading": True}
+    accepted(offline, request(tools=[{**TOOLSET, "configs": {"zoom": off}}]))
+    browser = {"type": "browser_toolset_20260801", "configs": {"javascript_exec": {"defer_loading": True}}}
+    accepted(offline, request(tools=[browser]))
+    browser["configs"]["javascript_exec"]["enabled"] = True
+    refused(offline, request(tools=[browser]), "`defer_loading` must resolve to the same value")
+
+
 @pytest.mark.parametrize("tools", [[SEARCH, SEARCH], [TOOLSET, TOOLSET], [TOOLSET, {**SEARCH, "name": "computer"}]])
 def test_two_tools_of_one_name_are_refused(offline: Offline, tools: list[Any]) -> None:
     refused(offline, request(tools=tools), "tools: Tool names must be unique.")

@@ -159,6 +159,14 @@ def test_a_missing_thinking_block_is_an_edit_but_stripping_all_is_none(scripted:
     assert server.post(body).status_code == 200
 
 
+def test_the_same_words_from_another_speaker_are_an_edit(scripted: Any) -> None:
+    server = scripted(LOOK)
+    start = [user("Go."), {"role": "assistant", "content": "Certainly."}, user("Go on.")]
+    body = converse(server, turns=1, messages=start)
+    body["messages"][:3] = [user("Go.", "Certainly.", "Go on.")]
+    assert "Content before this block differs" in refusal_of(server, body)
+
+
 def mark_tools_and_results(body: Body) -> None:
     body["tools"][1] = {**SEARCH, "cache_control": MARK}
     body["system"][0] = {**text("You file reports."), "cache_control": MARK}

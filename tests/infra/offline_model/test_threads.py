@@ -84,6 +84,13 @@ def test_a_failed_turn_leaves_the_thread_as_it_was(scripted: Any) -> None:
     assert proceed(server, first.id).stop_reason == "end_turn"
 
 
+def test_a_refused_turn_is_not_stored(scripted: Any) -> None:
+    server = scripted([text("Hello.")])
+    server.fault("refusal")
+    with pytest.raises(anthropic.NotFoundError):
+        proceed(server, create(server).id)
+
+
 def test_a_failed_request_counts_as_the_threads_last(scripted: Any) -> None:
     server = scripted([text("Hello.")])
     first = create(server)
