@@ -6,6 +6,7 @@ Only what needs nothing but the standard library is imported here; the rest is i
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -63,8 +64,7 @@ def _choosing(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--max-dollars",
         type=float,
-        default=DOLLARS,
-        help="ceiling of one attempt with a real model (default %(default)g)",
+        help="ceiling of one attempt with a real model (default: FILEWRIGHT_MAX_DOLLARS, or 2)",
     )
 
 
@@ -112,18 +112,30 @@ def chosen_model(options: argparse.Namespace, environment: dict[str, str]) -> Mo
     `up` also takes the name from FILEWRIGHT_MODEL; `demo` only from `--model`. Raises Stopped (2) where a real model has no key.
     """
     name = options.model or (environment.get("FILEWRIGHT_MODEL", "") if options.command == "up" else "") or OFFLINE
-    if name == OFFLINE:
-        return Model()
-    if options.max_dollars <= 0:
-        print("--max-dollars must be more than 0", file=sys.stderr)
+    ceiling = options.max_dollars
+    if ceiling is None:
+        ceiling = _number(environment.get("FILEWRIGHT_MAX_DOLLARS") or str(DOLLARS))
+    if not 0 < ceiling < math.inf:
+        print(
+            "the ceiling (--max-dollars or FILEWRIGHT_MAX_DOLLARS) must be a number of dollars above 0", file=sys.stderr
+        )
         raise Stopped(CANNOT_WORK)
+    if name == OFFLINE:
+        return Model(OFFLINE, ceiling)
     key = environment.get(KEY, "")
     if not key:
         print(
             f"{name} needs a key in {KEY}; without --model the offline model works and costs nothing.", file=sys.stderr
         )
         raise Stopped(CANNOT_WORK)
-    return Model(name, options.max_dollars, key)
+    return Model(name, ceiling, key)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def ready(options: argparse.Namespace, given: Sequence[str], model: Model | None = None) -> Environment:

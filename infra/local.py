@@ -111,23 +111,31 @@ def up(
 
 
 def _start_supervisor(environment: Environment, home: Home, surroundings: Mapping[str, str]) -> None:
-    with (home.logs / "supervisor.log").open("ab") as log:
-        process = subprocess.Popen(
+    """Start the supervisor in a session of its own: it outlives this command, so nobody here waits for its end."""
+    log = os.open(home.logs / "supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        pid = os.posix_spawn(
+            environment.python,
             [str(environment.python), "-m", "infra.supervisor", "--home", str(home.folder)],
-            cwd=ROOT,
-            env=child_environment(environment, surroundings),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+            {**child_environment(environment, surroundings), "PYTHONPATH": str(ROOT)},
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, nothing, 0),
+                (os.POSIX_SPAWN_DUP2, log, 1),
+                (os.POSIX_SPAWN_DUP2, log, 2),
+            ],
+            setsid=True,
         )
+    finally:
+        os.close(log)
+        os.close(nothing)
     deadline = time.monotonic() + 15
     while True:
         try:
             ask(home, {"do": "status"})
             return
         except NotRunning:
-            if process.poll() is not None or time.monotonic() > deadline:
+            if os.waitpid(pid, os.WNOHANG)[0] == pid or time.monotonic() > deadline:
                 raise NotUp(f"the supervisor does not start:\n{tail(home, 'supervisor')}") from None
             time.sleep(0.05)
 

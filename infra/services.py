@@ -40,6 +40,7 @@ OURS = frozenset(
         "FILEWRIGHT_PORTAL_URL",
         "FILEWRIGHT_MODEL",
         "FILEWRIGHT_MODEL_URL",
+        "FILEWRIGHT_MAX_DOLLARS",
         KEY,
     }
 )

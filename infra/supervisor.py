@@ -443,9 +443,11 @@ def _take(handle: TextIO, seconds: float = 2.0) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m infra.supervisor")
     parser.add_argument("--home", type=Path, required=True)
-    home = Home(parser.parse_args().home)
+    home = Home(parser.parse_args().home.absolute())
     home.make()
     os.umask(0o077)
+    # No folder of the user's is held by a process that stays.
+    os.chdir("/")
     with _lock_file(home).open("a") as handle:
         if not _take(handle):
             print("another supervisor runs here already", file=sys.stderr)

@@ -52,9 +52,19 @@ def test_a_real_model_without_a_key_ends_before_anything_starts(line: list[str])
 
 def test_a_ceiling_of_nothing_is_refused() -> None:
     """It would stop nothing or everything."""
-    for ceiling in ("0", "-1"):
+    for ceiling in ("0", "-1", "nan", "inf"):
         with pytest.raises(Stopped):
             model(["demo", "--model", "claude-opus-5-5", "--max-dollars", ceiling], KEY)
+        with pytest.raises(Stopped):
+            model(["up"], {"FILEWRIGHT_MAX_DOLLARS": ceiling})
+    with pytest.raises(Stopped):
+        model(["up"], {"FILEWRIGHT_MAX_DOLLARS": "two"})
+
+
+def test_the_ceiling_of_the_environment_counts_where_the_command_line_has_none() -> None:
+    """The command line goes first."""
+    assert model(["up"], {"FILEWRIGHT_MAX_DOLLARS": "0.7"}).max_dollars == 0.7
+    assert model(["up", "--max-dollars", "0.5"], {"FILEWRIGHT_MAX_DOLLARS": "0.7"}).max_dollars == 0.5
 
 
 def test_the_demo_files_the_pharmacys_third_quarter_from_the_sample_corpus() -> None:
