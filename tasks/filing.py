@@ -28,7 +28,7 @@ from tasks.desktop.computer_toolset import ComputerToolset
 from tasks.desktop.options import DesktopOptions
 from tasks.desktop.session import Desktop
 from tasks.desktop.tables import rows
-from tasks.domain.actions import Action, Decision, Scene
+from tasks.domain.actions import Action, Allow, Decision, Scene
 from tasks.domain.briefs import Brief, may_commit, parse_brief
 from tasks.domain.errors import PermanentError, RunStopped, TemporaryError
 from tasks.domain.filing_states import FILED, FilingState, check_request
@@ -88,8 +88,8 @@ def file_report(
 ) -> Receipt:
     """Claim the filing, look whether it is filed, and if not let the agent file it.
 
-    Raises FilingStopped where the attempt ended without a receipt, PermanentError for a request that cannot be right or a report that ledger
-    and portal disagree about, TemporaryError where a machine was not ready. It must be called directly, in the run's main thread.
+    Raises FilingStopped where the attempt ended without a receipt, PermanentError for a request that cannot be right or a report that
+    ledger and portal disagree about, TemporaryError where a machine was not ready. Call it directly, in the run's main thread.
     """
     check_request(report_id, quarter, department)
     group = settings()
@@ -213,7 +213,7 @@ def _file(
 
     def recorded_intent(action: Action, scene: Scene) -> Decision:
         decision = decide(action, scene)
-        if may_commit(action, scene, brief.submit):
+        if isinstance(decision, Allow) and may_commit(action, scene, brief.submit):
             set_state(url, attempt, FilingState.SUBMITTING)
         return decision
 
@@ -227,26 +227,26 @@ def _file(
 
     stopped, result = "", None
     try:
-        result = run_agent(
-            client=_client(group),
-            model=OFFLINE_PLAYS if group.agent.model == OFFLINE else group.agent.model,
-            toolset=ComputerToolset(desktop, decide=recorded_intent, journal=journal, check=lease.check),
-            search=lambda query: index.search(query, group.retrieval.passages),
-            task=brief.task_for(report_id=filing.report_id, quarter=filing.quarter, department=filing.department),
-            budgets=Budgets(
-                turns=group.agent.max_turns,
-                actions=group.agent.max_actions,
-                seconds=group.agent.max_seconds,
-                tokens=group.agent.max_tokens,
-                dollars=group.agent.max_dollars,
-            ),
-            journal=journal,
-            check=lease.check,
-            on_turn=_unfailing(report_progress, log),
-            finished=finished,
-            screenshot=None,
-            options=AgentOptions(effort=group.agent.effort, thread=group.agent.threads),
-        )
+        with _client(group) as client:
+            result = run_agent(
+                client=client,
+                model=OFFLINE_PLAYS if group.agent.model == OFFLINE else group.agent.model,
+                toolset=ComputerToolset(desktop, decide=recorded_intent, journal=journal, check=lease.check),
+                search=lambda query: index.search(query, group.retrieval.passages),
+                task=brief.task_for(report_id=filing.report_id, quarter=filing.quarter, department=filing.department),
+                budgets=Budgets(
+                    turns=group.agent.max_turns,
+                    actions=group.agent.max_actions,
+                    seconds=group.agent.max_seconds,
+                    tokens=group.agent.max_tokens,
+                    dollars=group.agent.max_dollars,
+                ),
+                journal=journal,
+                check=lease.check,
+                on_turn=_unfailing(report_progress, log),
+                finished=finished,
+                options=AgentOptions(effort=group.agent.effort, thread=group.agent.threads),
+            )
     except RunStopped as stop:
         # Whatever stopped the run may have come after the click: look before saying that nothing was filed.
         if stop.reason == "lease lost":

@@ -112,7 +112,7 @@ class AgentSettings(_Group):
     max_seconds: int = Field(default=1200, ge=1)
     """Seconds that one attempt's agent may run at the most."""
 
-    max_tokens: int = Field(default=3_000_000, ge=1)
+    max_tokens: int = Field(default=10_000_000, ge=1)
     """Tokens of all kinds in one attempt at the most."""
 
     max_dollars: float = Field(default=2.0, gt=0)

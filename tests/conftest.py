@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,12 @@ import pytest
 from psycopg import sql
 
 from infra.postgres import EmbeddedPostgres, free_port, new_passwords, server_folder
+from tasks.documents import Manifest, load_manifest, locate
+from tasks.domain.errors import PermanentError
 from tasks.store.migrate import migrate
 
+REPOSITORY = Path(__file__).resolve().parents[1]
+CORPORA = REPOSITORY / "corpus"
 TEMPLATE = "filewright_template"
 counter = itertools.count(1)
 
@@ -66,9 +71,9 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostg
         shutil.rmtree(server.folder, ignore_errors=True)
 
 
-@pytest.fixture
-def database(postgres: EmbeddedPostgres) -> Iterator[Database]:
-    """A fresh copy of the migrated database, dropped afterwards."""
+@contextmanager
+def fresh_database(postgres: EmbeddedPostgres) -> Iterator[Database]:
+    """A copy of the migrated database, dropped afterwards."""
     name = f"test_{os.getpid()}_{next(counter)}_{int(time.time())}"
     admin = postgres.url("postgres", "postgres")
     with psycopg.connect(admin, autocommit=True) as connection:
@@ -94,7 +99,51 @@ def database(postgres: EmbeddedPostgres) -> Iterator[Database]:
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
+@pytest.fixture
+def database(postgres: EmbeddedPostgres) -> Iterator[Database]:
+    """A database of the test's own."""
+    with fresh_database(postgres) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def prefect_server() -> Iterator[None]:
+    """A real Prefect server of the session's own, with its own database."""
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=120):
+        yield
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository's root."""
-    return Path(__file__).resolve().parents[1]
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def federal_pdfs() -> dict[str, Path]:
+    """The three federal PDFs by name: from the mirror, from beside the repository, or from what a download left."""
+    manifest = load_manifest(CORPORA / "hipaa")
+    home = Path(os.environ.get("FILEWRIGHT_HOME", REPOSITORY / ".filewright"))
+    named = os.environ.get("FILEWRIGHT_CORPUS_MIRROR")
+    mirrors = [Path(named)] if named else []
+    for mirror in [*mirrors, REPOSITORY.parent / "shared" / "corpus", None]:
+        if mirror is not None and not mirror.is_dir():
+            continue
+        try:
+            return _located(manifest, mirror, home / "downloads")
+        except PermanentError:
+            continue
+    pytest.skip(
+        "the federal PDFs are not here: not in FILEWRIGHT_CORPUS_MIRROR, not in ../shared/corpus, not in the download cache; "
+        "they are not part of the repository"
+    )
+
+
+def _located(manifest: Manifest, mirror: Path | None, cache: Path) -> dict[str, Path]:
+    folder = CORPORA / "hipaa"
+    return {
+        entry.name: locate(entry, folder=folder, mirror=mirror, cache=cache, download=False)
+        for entry in manifest.documents
+    }

@@ -1,23 +1,15 @@
-"""A real Prefect server for the session, and an environment of its own for each test."""
+"""An environment of its own for each test."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tasks.settings import settings
 from tests.conftest import Database
-
-
-@pytest.fixture(scope="session")
-def prefect_server() -> Iterator[None]:
-    from prefect.testing.utilities import prefect_test_harness
-
-    with prefect_test_harness(server_startup_timeout=120):
-        yield
 
 
 @pytest.fixture
@@ -36,13 +28,3 @@ def environment(
     settings.cache_clear()
     yield corpora
     settings.cache_clear()
-
-
-@pytest.fixture
-def run_state() -> Callable[..., object]:
-    """Run a flow and return its final state, whatever it is."""
-
-    def run(flow: object, **parameters: object) -> object:
-        return flow(**parameters, return_state=True)  # type: ignore[operator]
-
-    return run
