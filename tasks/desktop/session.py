@@ -69,21 +69,19 @@ class Desktop:
         self.options = options
         self._url = url
         self._check = check
-        self._open = False
-
-    # ---- life
-
-    def __enter__(self) -> Self:
         self._folder: Path | None = None
         self._sockets: Path | None = None
         self._processes: Processes | None = None
         self._closable: list[Screen | X11 | Accessibility | Remote] = []
+
+    # ---- life
+
+    def __enter__(self) -> Self:
         try:
             self._start()
         except BaseException:
             self.close()
             raise
-        self._open = True
         return self
 
     def __exit__(
@@ -93,13 +91,14 @@ class Desktop:
 
     def close(self) -> None:
         """Stop everything and remove the files. May be called twice."""
-        self._open = False
-        for connection in self._closable:
-            connection.close()
-        self._closable = []
         try:
-            if self._processes is not None:
-                self._processes.stop()
+            try:
+                while self._closable:
+                    self._closable.pop().close()
+            finally:
+                if self._processes is not None:
+                    self._processes.stop()
+                    self._processes = None
         finally:
             for folder in (self._folder, self._sockets):
                 if folder is not None:
