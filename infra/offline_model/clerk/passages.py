@@ -80,7 +80,7 @@ class Passage:
 class Answer:
     """A value as a passage prints it and where it stands.
 
-    A higher `score` is a better support; `firm` is False where it is only the best so far, so that another search is worth it.
+    A higher `score` is a better support; `firm` is False where the wording leaves doubt, so that another search is worth it.
     """
 
     value: str
@@ -111,6 +111,9 @@ def find_answers(question: Question, passages: Sequence[Passage]) -> tuple[Answe
     """Every place that supports the best value, best place first; empty if nothing answers."""
     if question.kind is Kind.IDENTIFIER:
         found = list(_identifiers(question, passages))
+        # An identifier that is only mentioned near the question's words is no answer; mentions count once one place lays it down.
+        laid_down = {key for key, answer in found if answer.firm}
+        found = [(key, answer) for key, answer in found if key in laid_down]
     elif question.kind in (Kind.EFFECT, Kind.COMPLIANCE):
         found = list(_dates(question, passages))
     else:
@@ -216,7 +219,9 @@ def _identifiers(question: Question, passages: Sequence[Passage]) -> Iterable[tu
                 around = sentence[max(0, found.start() - 60) : found.end() + 60]
                 score = base + shared + 1.5 * bool(name) + 1.0 * bool(re.search(r"\b(field|element)\b", around, re.I))
                 value = f"{identifier} {name}".strip()
-                yield identifier, Answer(value, passage.document, passage.page, score, lays_down and shared >= 2.5)
+                doubtful = bool(_COUNTERS.search(sentence) or _TENTATIVE.search(sentence))
+                firm = (lays_down and shared >= 2.5) or (shared >= 4.5 and not doubtful)
+                yield identifier, Answer(value, passage.document, passage.page, score, firm)
 
 
 def _name(sentence: str, found: re.Match[str], *, whole: bool) -> str:

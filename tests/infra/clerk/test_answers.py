@@ -163,6 +163,15 @@ def test_the_identifier_that_is_required_goes_before_others_in_the_same_text() -
     assert one(FIELD, *texts) == "813-QT Measured Amount"
 
 
+def test_an_identifier_that_is_only_mentioned_is_no_answer() -> None:
+    """The passage that lays the field down is missing: the field that was misread is not filed in its place."""
+    mention = (
+        "The Refill Count (227–B4) field identifies refills. It was not aware of any means by which a pharmacy could tell partial "
+        "fills of a Schedule II drug without using the Refill Count (227–B4) field."
+    )
+    assert one(FIELD, mention) is None
+
+
 def test_a_name_cut_off_by_the_beginning_of_a_passage_is_not_copied() -> None:
     """The whole name from another passage is taken, and its page cited."""
     cut = "Amount (813–QT) field, as set forth in the guide, is required for a partial fill of a Schedule II drug."

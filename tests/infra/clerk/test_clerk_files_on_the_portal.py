@@ -134,8 +134,10 @@ def test_a_report_is_filed_with_the_values_of_the_passages(
 
 
 def test_a_long_form_is_scrolled_and_lists_are_set(tmp_path: Path) -> None:
-    """Another website: quarter and year in one list, text areas, three screens of questions with the source asked first."""
-    form = webform.Form(font="DejaVu Serif", order=("source", "comply", "field", "effect"), spacing=190, textarea=True)
+    """Another website: labels left of the fields, quarter and year in one list, text areas, the source asked first, far apart."""
+    form = webform.Form(
+        font="DejaVu Serif", order=("source", "comply", "field", "effect"), spacing=190, textarea=True, labels_left=True
+    )
     regulations = Regulations(rule="HHS-7781-F", identifier="640-RS", name="Portion Handed Out")
     with webform.served(form) as url, rig.browser(url, tmp_path / "home") as desktop:
         said, _ = rig.serve(desktop, regulations.search(), TASK, folder=tmp_path)
@@ -153,12 +155,3 @@ def test_a_long_form_is_scrolled_and_lists_are_set(tmp_path: Path) -> None:
         }
     ]
     assert form.filed[0]["reference"] in said
-
-
-def test_labels_left_of_the_fields_are_found(tmp_path: Path) -> None:
-    """The same website with its labels beside the fields, at 1280x800."""
-    form = webform.Form(labels_left=True)
-    with webform.served(form) as url, rig.browser(url, tmp_path / "home", 1280, 800) as desktop:
-        said, _ = rig.serve(desktop, Regulations().search(), TASK, folder=tmp_path)
-    assert len(form.filed) == 1, said
-    assert form.filed[0]["effect"].startswith(Regulations().effective)
