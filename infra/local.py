@@ -239,25 +239,25 @@ def _wait(home: Home, names: list[str], announce: Say) -> None:
 
 
 def _refuse_to_interrupt(installation: Installation, wanted: tuple[Service, ...], running: Mapping[str, Any]) -> None:
-    for item in wanted:
-        known = running.get(item.name)
-        if known is None or not item.name.startswith("worker-"):
-            continue
-        different = differences(item, known["fingerprints"])
-        if not different:
-            continue
-        pool = item.name.removeprefix("worker-")
-        api = PrefectApi(installation.prefect_address, installation.credentials.prefect)
-        try:
-            active = api.active(pool)
-        except PrefectUnavailable:
-            return  # a server that is down has no run to interrupt
-        if active:
-            names = ", ".join(str(run["name"]) for run in active)
-            raise NotUp(
-                f"{', '.join(different)} of the {pool} worker would change, but a run is under way there ({names}). "
-                "Wait for it, cancel it in Prefect, or `python3 -m infra down` first."
-            )
+    """Raise NotUp where other settings would restart something below a run that is under way."""
+    different = {
+        item.name: what
+        for item in wanted
+        if item.name in running and (what := differences(item, running[item.name]["fingerprints"]))
+    }
+    if not different:
+        return
+    api = PrefectApi(installation.prefect_address, installation.credentials.prefect)
+    try:
+        active = [str(run["name"]) for pool in POOLS for run in api.active(pool)]
+    except PrefectUnavailable:
+        return  # a server that is down has no run to interrupt
+    if active:
+        changes = "; ".join(f"{name}: {', '.join(what)}" for name, what in different.items())
+        raise NotUp(
+            f"These services would restart with other settings ({changes}), but a run is under way ({', '.join(active)}). "
+            "Wait for it, cancel it in Prefect, or `python3 -m infra down` first."
+        )
 
 
 def _settle_lost_runs(api: PrefectApi, announce: Say) -> None:
