@@ -9,9 +9,7 @@ from tasks import filing as boxes
 
 
 @flow(name="filing", flow_run_name="file {report_id} {quarter} {department}")
-def filing(
-    report_id: str, quarter: str, department: str, corpus: str = "sample", form: str = "qi-report"
-) -> State:
+def filing(report_id: str, quarter: str, department: str, corpus: str = "sample", form: str = "qi-report") -> State:
     """File one report in the portal, if it is not there yet.
 
     Args:

@@ -6,7 +6,8 @@ from prefect import flow, unmapped
 from prefect.states import Completed, State
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from tasks import gate, ingest as boxes
+from tasks import gate
+from tasks import ingest as boxes
 
 
 @flow(

@@ -24,6 +24,7 @@ from prefect.logging import get_run_logger
 from tasks.agent.budgets import Budgets
 from tasks.agent.client import make_client
 from tasks.agent.conversation import AgentOptions, AgentResult, run_agent
+from tasks.artifacts import artifact_key
 from tasks.desktop.computer_toolset import ComputerToolset
 from tasks.desktop.options import DesktopOptions
 from tasks.desktop.session import Desktop
@@ -207,8 +208,8 @@ def _file(
     """Let the agent work, then read the receipt's reference. Raises FilingStopped where there is none."""
     filing, url = attempt.filing, group.store.database_url.get_secret_value()
     log = get_run_logger()
-    progress = create_progress_artifact(
-        progress=0.0, key=f"filing-{filing.report_id.lower()}", description=f"{brief.title}, {filing.report_id}"
+    progress: UUID = create_progress_artifact(  # type: ignore[assignment]  # a coroutine only where the caller is one
+        progress=0.0, key=artifact_key(f"filing-{filing.report_id}"), description=f"{brief.title}, {filing.report_id}"
     )
 
     def recorded_intent(action: Action, scene: Scene) -> Decision:
@@ -342,7 +343,7 @@ def _show_last_screenshot(group: Settings, journal: LedgerJournal, report_id: st
     try:
         create_image_artifact(
             image_url=f"data:image/png;base64,{data}",
-            key=f"last-screenshot-{report_id.lower()}",
+            key=artifact_key(f"last-screenshot-{report_id}"),
             description=f"The last screen of {report_id}",
         )
     except Exception as error:

@@ -10,6 +10,7 @@ from typing import Any
 from prefect import task
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
+from tasks.artifacts import artifact_key
 from tasks.domain.errors import PermanentError
 from tasks.domain.evaluation import is_answerable, parse_golden, rank_of_answer, score, score_by_kind
 from tasks.domain.passages import GoldenQuestion
@@ -78,7 +79,8 @@ def index_gate(corpus: str, identity: int) -> float:
     if not result.opened:
         missed = "; ".join(f"{r.name}: {r.observed}, wanted {r.wanted}" for r in result.results if not r.success)
         raise IndexRejected(
-            f"Index generation {identity} of {corpus} was rejected ({result.evaluated} of {result.expected} expectations evaluated): {missed}. "
+            f"Index generation {identity} of {corpus} was rejected "
+            f"({result.evaluated} of {result.expected} expectations evaluated): {missed}. "
             + (f"Generation {serving.id} goes on serving." if serving else "No index is open, so filing refuses.")
         )
     return total.recall_at_4
@@ -130,7 +132,7 @@ def evaluate(
 
 
 def _artifacts(corpus: str, identity: int, result: GateResult, rows: list[dict[str, Any]], serving: int | None) -> None:
-    key = "".join(c if c.isalnum() and c.isascii() else "-" for c in corpus.lower())
+    key = artifact_key(corpus)
     word = "opened" if result.opened else "rejected"
     lines = [
         f"# Index gate: generation {identity} of `{corpus}` {word}",

@@ -8,18 +8,19 @@ change is not embedded again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from prefect import task
 from prefect.artifacts import create_table_artifact
 from prefect.logging import get_run_logger
 
+from tasks.artifacts import artifact_key
 from tasks.documents import Entry, Manifest, load_manifest, locate
 from tasks.documents.read import READER, Extract, Status, dehyphenate, extract
 from tasks.domain.chunking import chunk_page, splitter_name
-from tasks.domain.errors import FilewrightError, PermanentError, TemporaryError
+from tasks.domain.errors import FilewrightError, PermanentError
 from tasks.domain.passages import Chunk
 from tasks.gate import gate_digest
+from tasks.retries import RETRIES
 from tasks.retrieval.embedding import content_hash, embedding_model, load_embedder
 from tasks.retrieval.generations import (
     add_document,
@@ -36,19 +37,6 @@ from tasks.retrieval.generations import (
 from tasks.settings import settings
 from tasks.store.connection import connect
 
-RETRIES: dict[str, Any] = {"retries": 2, "retry_delay_seconds": [2, 10]}
-
-
-def is_temporary(task: Any, run: Any, state: Any) -> bool:
-    """Prefect's retry condition: only what may be different next time is tried again."""
-    try:
-        state.result()
-    except TemporaryError:
-        return True
-    except BaseException:
-        return False
-    return False
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -61,7 +49,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Extracted:
-    """A document on its way: `known` is the stored version where it was read before, `raw` what was just read, else `status` says why not."""
+    """A document on its way.
+
+    `known` is the stored version where it was read before, `raw` what was just read; where there is neither, `status` says why.
+    """
 
     entry: Entry
     known: int | None = None
@@ -95,7 +86,7 @@ class Embedded:
     computed: int
 
 
-@task(name="plan", task_run_name="plan {corpus}", retry_condition_fn=is_temporary, **RETRIES)
+@task(name="plan", task_run_name="plan {corpus}", **RETRIES)
 def plan(corpus: str) -> Plan:
     """Read the manifest, and find out whether the open index already is what this ingest would build."""
     group = settings()
@@ -119,7 +110,7 @@ def plan(corpus: str) -> Plan:
     return Plan(manifest, digest, serving.id if same and serving is not None else None)
 
 
-@task(name="draft", task_run_name="draft {corpus}", retry_condition_fn=is_temporary, **RETRIES)
+@task(name="draft", task_run_name="draft {corpus}", **RETRIES)
 def draft(corpus: str, plan: Plan) -> int:
     """Begin a new index generation; nothing searches it before the gate has opened it."""
     group = settings()
@@ -133,7 +124,7 @@ def draft(corpus: str, plan: Plan) -> int:
         )
 
 
-@task(name="extract", task_run_name="extract {entry.name}", retry_condition_fn=is_temporary, **RETRIES)
+@task(name="extract", task_run_name="extract {entry.name}", **RETRIES)
 def extract_document(corpus: str, entry: Entry) -> Extracted:
     """Find the file by its sha256 and read its text layer, unless this version was read before."""
     group = settings()
@@ -155,9 +146,7 @@ def extract_document(corpus: str, entry: Entry) -> Extracted:
     return Extracted(entry, raw=raw, status=raw.status, reason=raw.reason)
 
 
-@task(
-    name="dehyphenate", task_run_name="dehyphenate {extracted.entry.name}", retry_condition_fn=is_temporary, **RETRIES
-)
+@task(name="dehyphenate", task_run_name="dehyphenate {extracted.entry.name}", **RETRIES)
 def dehyphenate_document(corpus: str, extracted: Extracted) -> Stored:
     """Join what line breaks split, drop page furniture, clean, and store each page's text once."""
     entry = extracted.entry
@@ -173,7 +162,7 @@ def dehyphenate_document(corpus: str, extracted: Extracted) -> Stored:
     return Stored(entry, document, "ok", result.reason)
 
 
-@task(name="chunk", task_run_name="chunk {stored.entry.name}", retry_condition_fn=is_temporary, **RETRIES)
+@task(name="chunk", task_run_name="chunk {stored.entry.name}", **RETRIES)
 def chunk_document(stored: Stored) -> Chunked:
     """Cut the stored pages into overlapping windows."""
     if stored.document is None:
@@ -185,7 +174,7 @@ def chunk_document(stored: Stored) -> Chunked:
     return Chunked(stored, tuple(chunk for page in pages for chunk in chunk_page(page, size=size, overlap=overlap)))
 
 
-@task(name="embed", task_run_name="embed {chunked.document.entry.name}", retry_condition_fn=is_temporary, **RETRIES)
+@task(name="embed", task_run_name="embed {chunked.document.entry.name}", **RETRIES)
 def embed_document(chunked: Chunked) -> Embedded:
     """Compute the vectors of texts that no generation of the same model has yet."""
     group = settings()
@@ -202,7 +191,6 @@ def embed_document(chunked: Chunked) -> Embedded:
 @task(
     name="upsert",
     task_run_name="upsert {embedded.chunked.document.entry.name}",
-    retry_condition_fn=is_temporary,
     **RETRIES,
 )
 def upsert_document(generation: int, embedded: Embedded) -> int:
@@ -259,8 +247,3 @@ def require_all_read(problems: tuple[str, ...]) -> None:
             f"{len(problems)} of the manifest's documents could not be read. The others are indexed and the gate has decided on them. "
             + " | ".join(problems)
         )
-
-
-def artifact_key(text: str) -> str:
-    """`text` as Prefect wants artifact keys: lower-case letters, digits and dashes."""
-    return "".join(c if c.isalnum() and c.isascii() else "-" for c in text.lower()).strip("-") or "x"

@@ -45,7 +45,5 @@ def filings_due(corpus: str, form: str, departments: list[str], quarter: str | N
         check_request(report_id, period, department)
         identity = filing_id(form, report_id)
         attempt = next_attempt(group.store.database_url.get_secret_value(), identity)
-        due.append(
-            Due({"report_id": report_id, "quarter": period, "department": department}, f"{identity}:{attempt}")
-        )
+        due.append(Due({"report_id": report_id, "quarter": period, "department": department}, f"{identity}:{attempt}"))
     return due

@@ -14,14 +14,14 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from prefect import runtime, task
 from prefect.artifacts import create_markdown_artifact
 
+from tasks.artifacts import artifact_key
 from tasks.domain.characters import visible
-from tasks.domain.errors import PermanentError, TemporaryError
+from tasks.domain.errors import PermanentError
 from tasks.domain.expectations import Expectation, parse_expectation
 from tasks.domain.filing_states import filing_id
 from tasks.domain.verdict import (
@@ -36,12 +36,11 @@ from tasks.domain.verdict import (
 )
 from tasks.ledger.filings import attempt_of_run, find_filing, generation_of
 from tasks.ledger.verdicts import RecordedVerdict, record_verdict
+from tasks.retries import RETRIES
 from tasks.retrieval.generations import document_statuses, open_generation
 from tasks.retrieval.pages import generation_pages
 from tasks.settings import settings
 from tasks.store.connection import connect
-
-RETRIES: dict[str, Any] = {"retries": 2, "retry_delay_seconds": [2, 10]}
 
 # The portal's table has an index on the report ID; a read that takes longer waits on somebody's lock.
 READ_SECONDS = 10
@@ -241,17 +240,6 @@ def require_confirmed(case: Case, recorded: RecordedVerdict) -> None:
 # -- tasks ----------------------------------------------------------------------------------------------------------------------------
 
 
-def is_temporary(task: Any, run: Any, state: Any) -> bool:
-    """Prefect's retry condition: only what may be different next time is tried again."""
-    try:
-        state.result()
-    except TemporaryError:
-        return True
-    except BaseException:
-        return False
-    return False
-
-
 def _url() -> str:
     return settings().store.database_url.get_secret_value()
 
@@ -260,7 +248,7 @@ def _expectation(case: Case) -> Expectation:
     return read_expectation(settings().corpus.corpus_folder / case.corpus, case.form)
 
 
-@task(name="find the case", task_run_name="find {report_id}", retry_condition_fn=is_temporary, **RETRIES)
+@task(name="find the case", task_run_name="find {report_id}", **RETRIES)
 def find_report(
     form: str, report_id: str, corpus: str | None = None, quarter: str | None = None, department: str | None = None
 ) -> Case:
@@ -268,7 +256,7 @@ def find_report(
     return find_case(_url(), form=form, report_id=report_id, corpus=corpus, quarter=quarter, department=department)
 
 
-@task(name="find the filing", task_run_name="find what {filing_run} filed", retry_condition_fn=is_temporary, **RETRIES)
+@task(name="find the filing", task_run_name="find what {filing_run} filed", **RETRIES)
 def report_of_run(filing_run: str) -> tuple[str, str]:
     """The form and report ID that a filing run worked on, from its id or its event's resource id (prefect.flow-run.<id>).
 
@@ -284,13 +272,13 @@ def report_of_run(filing_run: str) -> tuple[str, str]:
     return found[0].form, found[0].report_id
 
 
-@task(name="read the record", task_run_name="read {case.asked.report_id}", retry_condition_fn=is_temporary, **RETRIES)
+@task(name="read the record", task_run_name="read {case.asked.report_id}", **RETRIES)
 def read_record(case: Case) -> tuple[Submission, ...]:
     """All that the portal's table has of this report."""
     return portal_records(_url(), case.asked.report_id)
 
 
-@task(name="grade", task_run_name="grade {case.asked.report_id}", retry_condition_fn=is_temporary, **RETRIES)
+@task(name="grade", task_run_name="grade {case.asked.report_id}", **RETRIES)
 def grade_record(case: Case, records: tuple[Submission, ...]) -> Verdict:
     """Hold the record against the expectation file and the pages."""
     return grade_case(_url(), case, records, _expectation(case))
@@ -299,14 +287,13 @@ def grade_record(case: Case, records: tuple[Submission, ...]) -> Verdict:
 @task(
     name="record the verdict",
     task_run_name="verdict {case.asked.report_id}",
-    retry_condition_fn=is_temporary,
     **RETRIES,
 )
 def record_and_show(case: Case, records: tuple[Submission, ...], verdict: Verdict) -> RecordedVerdict:
     """Record the verdict, or find the first one, and leave it as an artifact. Raises NotConfirmed unless it is confirmed."""
     identity = runtime.flow_run.id
     recorded = keep_verdict(_url(), case, records, _expectation(case), verdict, UUID(identity) if identity else None)
-    key = re.sub(r"[^a-z0-9]+", "-", f"verdict-{case.form}-{case.asked.report_id}".lower()).strip("-")
+    key = artifact_key(f"verdict-{case.form}-{case.asked.report_id}")
     outcome = recorded.verdict.outcome
     create_markdown_artifact(
         report(case, records, recorded, verdict), key=key, description=f"{case.asked.report_id} is {outcome}"

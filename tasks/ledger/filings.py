@@ -57,7 +57,10 @@ def find_filing(connection: Connection, identity: str, *, lock: bool = False) ->
         + (" FOR UPDATE" if lock else ""),
         (identity,),
     ).fetchone()
-    return None if row is None else Filing(*row[:6], FilingState(row[6]), row[7])
+    if row is None:
+        return None
+    identity, corpus, form, report_id, quarter, department, state, receipt = row
+    return Filing(identity, corpus, form, report_id, quarter, department, FilingState(state), receipt)
 
 
 def claim(

@@ -131,7 +131,7 @@ class LedgerJournal:
                     self._connection = psycopg.connect(
                         self._url, autocommit=True, connect_timeout=10, application_name="filewright-journal"
                     )
-                done = self._connection.execute(statement, values)  # type: ignore[call-overload]
+                done = self._connection.execute(statement, values)
             except psycopg.errors.UniqueViolation as error:
                 if last:
                     return

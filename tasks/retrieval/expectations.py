@@ -140,6 +140,7 @@ def evaluate_suite(
     """
     import great_expectations
     import pandas
+    from great_expectations.data_context.types.base import ProgressBarsConfig
 
     parameters = {**asdict(thresholds), "questions": golden, "least_answerable": 1}
     answerable = [(question, rank) for question, rank in ranks if is_answerable(question)]
@@ -167,7 +168,7 @@ def evaluate_suite(
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     try:
         context = great_expectations.get_context(mode="ephemeral")
-        context.variables.progress_bars = {"globally": False}
+        context.variables.progress_bars = ProgressBarsConfig(globally=False)
         source = context.data_sources.add_pandas("index-gate")
         definitions = {}
         for table in tables:
@@ -189,7 +190,7 @@ def evaluate_suite(
     results, raised = [], 0
     for outcome in outcomes:
         for each in outcome.results:
-            name = str(each.expectation_config.meta["name"])
+            name = str(each.expectation_config.meta["name"])  # type: ignore[union-attr]  # each was built with one
             failed_to_run = bool((each.exception_info or {}).get("raised_exception")) or any(
                 isinstance(info, dict) and info.get("raised_exception") for info in (each.exception_info or {}).values()
             )

@@ -70,7 +70,7 @@ def generation(connection: Connection, identity: int) -> Generation:
 
 def _find(connection: Connection, where: str, values: tuple[Any, ...]) -> Generation | None:
     row = connection.execute(
-        f"SELECT {COLUMNS} FROM corpus.generations WHERE {where} ORDER BY id DESC LIMIT 1",  # type: ignore[arg-type]
+        f"SELECT {COLUMNS} FROM corpus.generations WHERE {where} ORDER BY id DESC LIMIT 1",
         values,
     ).fetchone()
     return None if row is None else Generation(*row)

@@ -65,8 +65,4 @@ class KeywordIndex:
         if not words or not self._ids:
             return []
         positions, scores = self._scores.retrieve([words], k=min(k, len(self._ids)), show_progress=False)
-        return [
-            self._ids[int(position)]
-            for position, score in zip(positions[0], scores[0], strict=True)
-            if score > 0
-        ]
+        return [self._ids[int(position)] for position, score in zip(positions[0], scores[0], strict=True) if score > 0]

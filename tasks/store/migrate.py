@@ -83,7 +83,7 @@ def migrate(owner_url: str, rooms: Sequence[tuple[str, Path]] = ROOMS) -> tuple[
                     f"{migration.room}/{migration.name} was applied before and has changed since. "
                     "An applied schema file is never edited: undo the edit and add a new file."
                 )
-            connection.execute(sql.SQL(migration.statements))  # type: ignore[arg-type]  # our own files, not input
+            connection.execute(sql.SQL(migration.statements))
             connection.execute(
                 "INSERT INTO store.migrations (room, number, name, digest) VALUES (%s, %s, %s, %s)",
                 (migration.room, migration.number, migration.name, migration.digest),
