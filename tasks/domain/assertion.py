@@ -37,12 +37,14 @@ from tasks.domain.lexicon import (
     DISTINGUISHING,
     FINITE,
     HEDGE,
+    ITSELF,
     NEUTRAL,
     PARTING,
     PHRASES,
     POINTING_BACK,
     PRONOUNS,
     RESTART,
+    SETTING_ASIDE,
     UNSETTLED,
 )
 
@@ -83,7 +85,6 @@ class Assertion:
     doubts: tuple[Doubt, ...]
     denied: frozenset[Mark]
     labels: dict[Mark, int | None]
-    asked: frozenset[Mark]
 
 
 OWN = 0
@@ -105,6 +106,7 @@ class _Token:
     phrase: bool = False
     label: int | None = None
     contrast: bool = False
+    either: bool = False
 
     @property
     def word(self) -> str:
@@ -157,14 +159,15 @@ def _tag_phrases(tokens: list[_Token], folded: str) -> None:
                 for token in tokens[i : i + len(phrase)]:
                     token.phrase = True
                 break
-        # "No. 460-ET" and "no. 1" count; they deny nothing.
+        # "Field No. 460-ET" counts and denies nothing; at the head of a sentence "No. 460-ET" may be either.
         if (
             words[i] in {"no", "nos"}
             and i + 2 < len(tokens)
             and words[i + 1] == "."
-            and (tokens[i + 2].mark or tokens[i + 2].text.isdigit())
+            and tokens[i + 2].text[0].isdigit()
         ):
             tokens[i].phrase = True
+            tokens[i].either = i == 0 or words[i - 1] in {".", ";", "!", "?", ":", "-"}
 
 
 def _runs(tokens: list[_Token], phrase: str) -> Iterator[list[_Token]]:
@@ -207,9 +210,9 @@ def _clauses(tokens: list[_Token]) -> list[tuple[list[_Token], str]]:
             abbreviated = (
                 sign == "."
                 and before is not None
-                and not before.mark
-                and before.word in ABBREVIATIONS
                 and before.end == token.start
+                and before.word in ABBREVIATIONS
+                and (before.phrase or before.word not in {"no", "nos"})
             )
             if not abbreviated:
                 done.append((stack[-1], sign))
@@ -250,14 +253,21 @@ def _sets_aside(segments: list[list[_Token]], i: int, subject: Collection[Role])
     denials = [j for j, token in enumerate(segment) if _denies(token)]
     if len(denials) != 1 or _roles(segment) & set(subject):
         return False
+    word = segment[denials[0]].word
+    if word not in SETTING_ASIDE and not word.endswith("n't"):
+        return False
     tail = segment[denials[0] + 1 :]
+    foreign = any(token.label not in {None, OWN} or token.contrast for token in tail)
     # "page 1, not page 5": a page is set aside beside another one.
     pages = Role.CITATION not in subject and i > 0 and Role.CITATION in _roles(segments[i - 1])
-    other = any(
-        token.mark and (token.mark.role is Role.OTHER or (pages and token.mark.role is Role.CITATION)) for token in tail
-    )
-    foreign = any(token.label not in {None, OWN} or token.contrast for token in tail)
-    if any(token.label == OWN for token in tail) or not (other or foreign):
+    named = [
+        n
+        for n, t in enumerate(tail)
+        if t.mark and (t.mark.role is Role.OTHER or (pages and t.mark.role is Role.CITATION))
+    ]
+    # "not the source 403-D3": it is the source that is denied.
+    direct = bool(named) and not any(token.word in ITSELF for token in tail[: named[0]])
+    if any(token.label == OWN for token in tail) or not (direct or foreign):
         return False
     if i + 1 < len(segments) and _roles(segments[i + 1]) & set(subject):
         following = segments[i + 1]
@@ -276,11 +286,19 @@ def _sets_aside(segments: list[list[_Token]], i: int, subject: Collection[Role])
 def _about_another(clause: list[_Token], subject: Collection[Role]) -> bool:
     """Rule 3 for a whole clause: it says of another value that it is not the one asked for (`May 1 is not the effective date`)."""
     denials = [i for i, token in enumerate(clause) if _denies(token)]
+    if len(denials) != 1 or any(token.word in PRONOUNS for token in clause):
+        return False
+    before, after = clause[: denials[0]], clause[denials[0] + 1 :]
+    named = [i for i, token in enumerate(before) if token.mark and token.mark.role is Role.OTHER]
+    joined = clause[denials[0]].word.endswith("n't") or (
+        bool(named) and any(t.word in FINITE for t in before[named[-1] :])
+    )
     return (
-        len(denials) == 1
-        and not _roles(clause) & {*subject, Role.CITATION}
-        and Role.OTHER in _roles(clause[: denials[0]])
-        and not any(token.word in PRONOUNS for token in clause)
+        bool(named)
+        and joined
+        and not _roles(after)
+        and _roles(before) == {Role.OTHER}
+        and not _roles(clause) & set(subject)
     )
 
 
@@ -306,10 +324,18 @@ def _labels_of_marks(tokens: list[_Token], aside: Collection[int]) -> dict[Mark,
         usable = mark.role is Role.OTHER
         return [j for j in places if tokens[j].label is not None and j not in taken and (usable or j not in aside)]
 
-    for i, mark in marks:
+    for n, (i, mark) in enumerate(marks):
         before = free(range(i), mark)
-        bound[mark] = tokens[before[-1]].label if before else None
+        after = free(range(i + 1, marks[n + 1][0] if n + 1 < len(marks) else len(tokens)), mark)
+        # "March 24, 2020 is the compliance date": a verb binds a label to the value before it.
+        verb = bool(after) and any(token.word in FINITE for token in tokens[i + 1 : after[0]])
+        if before:
+            bound[mark] = tokens[before[-1]].label
+        else:
+            bound[mark] = tokens[after[0]].label if verb else None
         taken.update(before)
+        if verb and not before:
+            taken.update(after)
     for n, (i, mark) in enumerate(marks):
         if bound[mark] is None:
             after = free(range(i + 1, marks[n + 1][0] if n + 1 < len(marks) else len(tokens)), mark)
@@ -339,7 +365,6 @@ def read_assertion(
     _tag_labels(tokens, labels, contrasts)
     doubts: list[Doubt] = []
     denied: set[Mark] = set()
-    asked: set[Mark] = set()
     bound: dict[Mark, int | None] = {}
     unknown: list[str] = []
     for clause, sign in _clauses(tokens):
@@ -348,8 +373,8 @@ def read_assertion(
         if sign == "?":
             if holds or not any(token.word.isalpha() for token in clause):
                 doubts.append(Doubt(True, "it is put as a question", quote or "?"))
-            else:
-                asked |= {token.mark for token in clause if token.mark}
+            elif any(_denies(token) for token in clause):
+                doubts.append(Doubt(False, "it asks whether something is not so", quote))
             continue
         if _about_another(clause, subject):
             denied |= {token.mark for token in clause if token.mark}
@@ -361,7 +386,7 @@ def read_assertion(
         words = {token.word for token in clause}
         points = (
             any(word in POINTING_BACK for word in words)
-            or any(token.label == 0 for token in clause)
+            or any(token.label == OWN for token in clause)
             or len(clause) <= 3
         )
         for segment, set_aside in zip(segments, aside, strict=True):
@@ -369,6 +394,8 @@ def read_assertion(
                 denied |= {token.mark for token in segment if token.mark}
                 continue
             for j, token in enumerate(segment):
+                if token.either:
+                    doubts.append(Doubt(False, f"“{token.text}.” may deny it or count it", quote))
                 if token.mark or token.phrase:
                     continue
                 word = token.word
@@ -393,7 +420,7 @@ def read_assertion(
                 False, f"the words {shown} are neither on the cited page nor among the words that the grader knows", ""
             )
         )
-    return Assertion(tuple(doubts), frozenset(denied), bound, frozenset(asked))
+    return Assertion(tuple(doubts), frozenset(denied), bound)
 
 
 def _next_is_subject(segment: list[_Token], j: int, subject: Collection[Role]) -> bool:
@@ -428,7 +455,7 @@ def _foreign_names(clause: list[_Token], folded: str, sources: str) -> list[Doub
     for token in [*clause, None]:
         if (
             token is not None
-            and not token.mark
+            and not (token.mark or token.phrase)
             and token.label is None
             and token.text[0].isupper()
             and len(token.text) > 1

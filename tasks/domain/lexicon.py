@@ -62,9 +62,9 @@ HEDGE = words(
     provisional* conditional* contingent pending tbd tba tbc speculat* hypothe* potential* nominal* expect*
     anticipat* forecast* predict* propos* plan plans planned planning intend* purport* alleg* reportedly rumor*
     rumour* hearsay suggest* recommend* commenter* commented asks asked asking say said told heard claimed
-    claiming mention* example* e.g eg such similar like comparable some someone somebody somehow anyone any
-    others people many critics vendor* colleague* friend* blog* wiki* internet forum* website* chatbot* memory
-    afaik imo iirc opinion* view views debat* controvers* partly half scenario dummy placeholder lorem
+    claiming example* e.g eg such similar like comparable some someone somebody somehow anyone any others people
+    many critics vendor* colleague* friend* blog* wiki* internet forum* website* chatbot* memory afaik imo iirc
+    opinion* view views debat* controvers* partly half scenario dummy placeholder lorem
     """
 )
 
@@ -80,6 +80,7 @@ UNSETTLED = words(
     verify compare* versus vs cf argu* contend* maintain* consider* deem* target* goal* aim aims aimed outlook
     sort kind subject end ends ended ending expire* terminat* sunset* conclud* suspend* clos* less more fewer
     few plus minus only half two three four five six seven eight nine ten week weeks confus* voluntar* partly
+    another other mention* impermissib* unlawful* illegal* concern*
     """
 )
 
@@ -123,9 +124,8 @@ NEUTRAL = words(
     transactions ncpdp hipaa hhs cms cfr fr usc department secretary agency publish published publication issue
     issued issuance dated signed filed first above aforementioned full whole complete correct right true indeed
     yes confirmed verified clear clearly certain certainly explicitly expressly directly current currently now
-    still already itself themselves follows follow below monday tuesday wednesday thursday friday saturday
-    sunday st nd rd th u.s d s ll re ve fact facts information quarter annual telecommunication implementation
-    guide version release
+    still already itself themselves follows follow below st nd rd th u.s d s ll re ve fact facts information
+    quarter annual telecommunication implementation guide version release
     """
 )
 
@@ -134,6 +134,9 @@ PARTING = words("although and because but however though whereas while yet")
 
 # Denies and parts: sets something beside the value.
 CONTRAST = words("instead opposed rather unlike")
+
+# Sets a whole statement aside as not so; the other words of denial only refute ("no" may just as well correct what stands before it).
+SETTING_ASIDE = words("not never neither nor instead opposed rather unlike")
 
 # Opens the segment that says what is so, after one that said what is not.
 RESTART = words("actually but instead rather")
@@ -163,6 +166,9 @@ DISTINGUISHING = frozenset(
         "from",
     }
 )
+
+# The answer by another name: what is denied of it is denied of the value.
+ITSELF = words("answer known citation date page so source value")
 
 # Stands for what was said before.
 PRONOUNS = words("this that it these those which he they so both everything all above below")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -193,6 +194,7 @@ _CLAIM_KINDS = {
 _GENERIC_KEY_WORDS = frozenset(
     {"date", "field", "number", "name", "value", "code", "id", "question", "answer", "of", "the"}
 )
+_LINES = re.compile(r"\s*[\r\n]+\s*")
 _MASK = "\u00a4"
 
 
@@ -231,7 +233,8 @@ class _Grading:
             if other.key != question.key and other.kind is question.kind and question.kind in _CLAIM_KINDS
         )
         # Group 0 is the question itself, then one group per rival, then the document's own publication.
-        self.labels = (_labels(question), *map(_labels, self.rivals), PUBLICATION)
+        published = (PUBLICATION,) if question.kind is Kind.DATE else ()
+        self.labels = (_labels(question), *map(_labels, self.rivals), *published)
         self.subject = {
             Kind.TEXT: {Role.TERM},
             Kind.CITATION: {Role.CITATION},
@@ -253,7 +256,8 @@ class _Grading:
             first = odd[0]
             reason = f"The answer contains {first.label} at character {first.index + 1}: a {first.kind} character ({visible(answer)})."
             return [_open("characters", key, reason) if first.kind == "symbol" else _refuted("characters", key, reason)]
-        folded = fold(answer)
+        # A new line is a new statement.
+        folded = fold(_LINES.sub("; ", answer.strip()))
         references = parse_citations(folded, self.page_counts)
         masked = _masked(folded, references)
         stated = find_claims(masked)
@@ -281,14 +285,13 @@ class _Grading:
         candidates: list[tuple[Mark, Claim | None]] = [
             (Mark(part.start, part.end, Role.CITATION), None) for reference in references for part in reference.parts
         ]
+        # One expression may state two dates (`March 24-26, 2020`); the one that is not expected counts.
+        by_span: dict[tuple[int, int], Claim] = {}
+        for each in sorted(stated, key=lambda claim: set(claim.values) <= set(question.values), reverse=True):
+            by_span[(each.start, each.end)] = each
         if question.kind is not Kind.CITATION:
             for span in value_places(question, masked):
-                # One expression may state two dates (`March 24-26, 2020`): then it is not the expected one alone.
-                here = [claim for claim in stated if (claim.start, claim.end) == span]
-                besides = next((claim for claim in here if not set(claim.values) <= set(question.values)), None)
-                candidates.append(
-                    (Mark(*span, Role.OTHER if besides else Role.VALUE), besides or next(iter(here), None))
-                )
+                candidates.append((Mark(*span, Role.VALUE), by_span.get(span)))
             for choice in question.choices:
                 candidates += [(Mark(*span, Role.OTHER), None) for span in find_phrase(choice, masked)]
             for term in question.terms:
@@ -303,13 +306,8 @@ class _Grading:
         return marks
 
     def _role(self, claim: Claim) -> Role:
-        question = self.question
-        if question.kind is Kind.DATE and claim.kind == claims.PARTIAL_DATE:
-            parts = frozenset(part for value in question.values for part in claims.date_parts(value))
-            return Role.PLAIN if set(claim.values) & parts else Role.OTHER
-        if question.kind is Kind.IDENTIFIER and claim.kind == claims.IDENTIFIER:
-            return Role.OTHER if any(same_family(value, claim.values[0]) for value in question.values) else Role.PLAIN
-        return Role.OTHER if _CLAIM_KINDS.get(question.kind) == claim.kind else Role.PLAIN
+        """Whether a claim competes with the value, or with a value that the cited page must carry."""
+        return Role.OTHER if _accepted(self.carried, claim) is False else Role.PLAIN
 
     def _sources(self, references: Sequence[Reference]) -> str:
         """The text of every page that the answer cites, and the titles of the documents."""
@@ -325,7 +323,7 @@ class _Grading:
         question, key = self.question, self.question.key
         found: list[Finding] = []
         held = [mark for mark in marks if mark.role is Role.VALUE]
-        others = [mark for mark in marks if mark.role is Role.OTHER and mark not in reading.denied | reading.asked]
+        others = [mark for mark in marks if mark.role is Role.OTHER and mark not in reading.denied]
         if question.values and not held:
             found.append(self._absent(folded, marks))
         for term in question.terms:
@@ -336,6 +334,9 @@ class _Grading:
         for mark in others:
             found.extend(self._rival(folded, mark, marks[mark], reading, sources))
         for mark in held:
+            stated = marks[mark]
+            if stated is not None and not set(stated.values) <= set(question.values):
+                found.append(_refuted("value", key, f"“{stated.text}” states more than {question.described}."))
             group = reading.labels.get(mark)
             if group:
                 reason = f"The answer gives {folded[mark.start : mark.end]} as {self._group_name(group)}: “{visible(folded)}”."
@@ -428,13 +429,20 @@ class _Grading:
         names = " ".join(
             fold(reference.document).replace(".", " ").replace("_", " ") for reference in references if reference.known
         )
+        titles = "\n".join(self.titles.get(reference.document, "") for reference in references)
         found = []
         for mark, claim in marks.items():
-            if claim is None or mark.role is not Role.PLAIN or mark in reading.denied | reading.asked:
+            if claim is None or mark.role is not Role.PLAIN or mark in reading.denied:
                 continue
             if claim.kind == claims.PARTIAL_DATE and self.question.kind is Kind.DATE:
                 continue  # a part of the expected date itself
-            if _supported(claim, sources) or (claim.kind == claims.IDENTIFIER and _within(claim.text, names)):
+            if _supported(claim, titles) or (claim.kind == claims.IDENTIFIER and _within(claim.text, names)):
+                continue
+            if _supported(claim, sources):
+                # Beside a bare citation nothing says what a value stands for, so nothing can be held against the page.
+                if self.question.kind is Kind.CITATION and _accepted(self.carried, claim) is None:
+                    reason = f"The answer also states {claim.text}; what of is not asked here, so a person must look."
+                    found.append(_open("extra", key, reason))
                 continue
             reason = f"The answer also states {claim.text}, which no page that it cites carries."
             found.append(_open("extra", key, reason) if claim.kind == claims.NUMBER else _refuted("extra", key, reason))
@@ -518,6 +526,24 @@ class _Grading:
         return Finding("citation", question.key, Outcome.CONFIRMED, reason, cited.document, cited.page, sentence)
 
 
+def _accepts(question: Question, claim: Claim) -> bool | None:
+    """Whether a claim of the question's kind is its value; None for a claim that says nothing on it."""
+    values = frozenset(question.values)
+    if question.kind is Kind.DATE and claim.kind == claims.PARTIAL_DATE:
+        return bool(set(claim.values) & {part for value in values for part in claims.date_parts(value)})
+    if _CLAIM_KINDS.get(question.kind) != claim.kind:
+        return None
+    if claim.kind == claims.IDENTIFIER and not any(same_family(value, claim.values[0]) for value in values):
+        return None
+    return bool(claim.values) and set(claim.values) <= values
+
+
+def _accepted(questions: Sequence[Question], claim: Claim) -> bool | None:
+    """Whether a claim is the value of one of the questions; None where it is of no kind that they ask for."""
+    answers = [accepted for question in questions if (accepted := _accepts(question, claim)) is not None]
+    return any(answers) if answers else None
+
+
 def _masked(folded: str, references: Sequence[Reference]) -> str:
     """The answer with its citations blanked, length kept, so that a year in a file's name is no claim."""
     characters = list(folded)
@@ -542,7 +568,7 @@ _SENTENCE_LIMIT = 300
 
 
 def _sentence(question: Question, text: str) -> str:
-    """The words of the page around the value, at most `_SENTENCE_LIMIT` characters, cut at sentence ends where there are any."""
+    """The words of the page around the value: its sentence, or as much of it as `_SENTENCE_LIMIT` characters hold."""
     folded = fold(text)
     places = value_places(question, text) or tuple(span for term in question.terms for span in find_phrase(term, text))
     if not places:
@@ -553,5 +579,10 @@ def _sentence(question: Question, text: str) -> str:
     left = left if left > 1 else 0
     right = min(rights, default=len(folded))
     room = max((_SENTENCE_LIMIT - (end - start)) // 2, 0)
-    left, right = max(left, start - room), min(right, end + room)
-    return folded[left:right].strip()
+    before, after = "", ""
+    if start - left > room:
+        left, before = folded.find(" ", start - room, start) + 1 or start, "…"
+    if right - end > room:
+        cut = folded.rfind(" ", end, end + room)
+        right, after = cut if cut > 0 else end, "…"
+    return before + folded[left:right].strip() + after

@@ -5,6 +5,16 @@ are right but say more than the grader can follow.
 """
 
 CONFIRMED_ANSWERS = [
+    ("effective_date", "March 24, 2020\nRULE\npage 1"),
+    ("effective_date", "March 24, 2020\n\n(RULE, page 1)\n"),
+    (
+        "ncpdp_field",
+        "Which NCPDP field identifies a partial fill of a Schedule II drug under rule CMS-0055-F? "
+        "460-ET Quantity Prescribed (RULE, page 1)",
+    ),
+    ("citation", "RULE, page 1, names field 460-ET"),
+    ("ncpdp_field", "460-ET Quantity Prescribed, published in RULE, page 1"),
+    ("effective_date", "March 24, 2020; the month is March and the year 2020 (RULE, page 1)"),
     ("effective_date", "March 24, 2020 (RULE, page 1)"),
     ("effective_date", "24 March 2020, RULE, p. 1"),
     ("effective_date", "2020-03-24 (RULE p. 1)"),
@@ -36,7 +46,7 @@ CONFIRMED_ANSWERS = [
     ),
     ("ncpdp_field", "Quantity Prescribed (460-ET) (RULE, page 1)"),
     ("ncpdp_field", "Field 460\u2013ET, Quantity Prescribed. RULE, page 1"),
-    ("ncpdp_field", 'No. 460-ET, "Quantity Prescribed" (RULE, page 1)'),
+    ("ncpdp_field", 'Field No. 460-ET, "Quantity Prescribed" (RULE, page 1)'),
     ("ncpdp_field", "460-ET Quantity Prescribed, not 403-D3 Fill Number (RULE, page 2)"),
     (
         "ncpdp_field",
@@ -119,6 +129,21 @@ CONFIRMED_ANSWERS = [
 ]
 
 REFUTED_ANSWERS = [
+    ("effective_date", "March 24, 2020 (RULE, page 1). Is it January 24, 2020?"),
+    ("effective_date", "March 24, 2020 is the compliance date (RULE, page 1)\nSeptember 21, 2020 (RULE, page 1)"),
+    ("effective_date", "March 24, 2020 is the compliance date, September 21, 2020 the effective date (RULE, page 1)"),
+    ("citation", "RULE, page 1, which is not the source 403-D3"),
+    ("effective_date", "March 24, 2020; September 21, 2020 (RULE, page 1) none"),
+    ("effective_date", "The rule does not take effect on\nMarch 24, 2020 (RULE, page 1)"),
+    ("effective_date", "March 24, 2020 (RULE, page 1)\nThis is wrong"),
+    ("effective_date", "March 24, 2020, no April 1, 2020 (RULE, page 1)"),
+    ("effective_date", "March 24, 2020, no (RULE, page 1) March 24 or 25, 2020 (RULE, page 1)"),
+    ("effective_date", "March 24, 2020, not March 24 or 25, 2020 (RULE, page 1)"),
+    ("citation", "RULE, pages 1-2. Also 403-D3."),
+    ("effective_date", "No. March 24, 2020 (RULE, page 1)"),
+    ("effective_date", "March 24, 2020 (RULE, page 1). Actually December."),
+    ("effective_date", "March 24, 2020 or in June (RULE, page 1)"),
+    ("effective_date", "a day other than March 24, 2020, say the vendors (RULE, page 1)"),
     ("effective_date", "not March 24, 2020 (RULE, page 1)"),
     ("effective_date", "The rule does not take effect on March 24, 2020 (RULE, page 1)"),
     ("effective_date", "March 24, 2020 is not the effective date (RULE, page 1)"),
@@ -322,6 +347,14 @@ REFUTED_ANSWERS = [
 ]
 
 OPEN_ANSWERS = [
+    ("citation", "RULE, page 1; compliance March 24, 2020"),
+    ("ncpdp_field", 'No. 460-ET, "Quantity Prescribed" (RULE, page 1)'),
+    ("effective_date", "March 24, 2020 (RULE, page 1). Actually September."),
+    ("effective_date", "March 24, 2020, a Monday (RULE, page 1)"),
+    (
+        "ncpdp_field",
+        "460-ET Quantity Prescribed is a field; the one that identifies a partial fill is another (RULE, page 1)",
+    ),
     ("effective_date", "3/24/20 (RULE, page 1)"),
     ("effective_date", "March 24, 2020 was postponed (RULE, page 1)"),
     ("ncpdp_field", "460-ET Quantity Prescribed and Quantity Dispensed (RULE, page 1)"),

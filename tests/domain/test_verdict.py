@@ -264,7 +264,7 @@ def test_two_wrong_answers_together_are_never_confirmed(
     assert outcome(one[0], one[1] + joint + other[1]) is not Outcome.CONFIRMED
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("spelling", [spelling for spelling in SPELLINGS if "\n" not in spelling])
 @pytest.mark.parametrize(
     "frame",
     [
