@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from prefect import flow
+from prefect import flow, runtime
 from prefect.states import Completed, State
 
 from tasks import verify as boxes
 from tasks.domain.errors import PermanentError
 
 
-@flow(name="verify", flow_run_name="verify {report_id}{filing_run}")
+def run_name() -> str:
+    """The report's ID, or the filing run that the trigger names, as far as a person reads it."""
+    given = runtime.flow_run.parameters
+    run = str(given.get("filing_run") or "").removeprefix("prefect.flow-run.")
+    return f"verify {given.get('report_id') or f'the report of run {run[:8]}'}"
+
+
+@flow(name="verify", flow_run_name=run_name)
 def verify(
     report_id: str = "",
     form: str = "qi-report",
