@@ -184,13 +184,9 @@ def _cell(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", html.escape(visible(text, 600), quote=False))
 
 
-def report(case: Case, records: Sequence[Submission], recorded: RecordedVerdict, graded: Verdict) -> str:
-    """The verdict as Markdown: what was asked and found, and one row per check.
-
-    `recorded` decides; the page and the words relied on come from `graded`, this run's own grading of the same records.
-    """
+def report(case: Case, records: Sequence[Submission], recorded: RecordedVerdict) -> str:
+    """The verdict on record as Markdown: what was asked and found, and one row per check."""
     asked = case.asked
-    placed = {(f.check, f.key, f.outcome, f.reason): f for f in graded.findings}
     lines = [
         f"# {_cell(asked.report_id)}: {_WORDS[recorded.verdict.outcome]}",
         "",
@@ -207,8 +203,7 @@ def report(case: Case, records: Sequence[Submission], recorded: RecordedVerdict,
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for finding in recorded.verdict.findings:
-        place = placed.get((finding.check, finding.key, finding.outcome, finding.reason), finding)
-        lines.append(f"| {' | '.join(_cells(place))} |")
+        lines.append(f"| {' | '.join(_cells(finding))} |")
     if len(records) == 1:
         lines += ["", "| Question | Answer on record |", "| --- | --- |"]
         lines += [f"| {_cell(key)} | {_cell(str(answer))} |" for key, answer in records[0].answers.items()]
@@ -296,7 +291,7 @@ def record_and_show(case: Case, records: tuple[Submission, ...], verdict: Verdic
     key = artifact_key(f"verdict-{case.form}-{case.asked.report_id}")
     outcome = recorded.verdict.outcome
     create_markdown_artifact(
-        report(case, records, recorded, verdict), key=key, description=f"{case.asked.report_id} is {outcome}"
+        report(case, records, recorded), key=key, description=f"{case.asked.report_id} is {outcome}"
     )
     require_confirmed(case, recorded)
     return recorded

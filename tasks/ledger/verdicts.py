@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -38,9 +38,7 @@ def record_verdict(
 
     `digest` identifies the record that was graded; "" stands for a portal that has no record of the report.
     """
-    findings = [
-        {"check": f.check, "key": f.key, "outcome": f.outcome.value, "reason": f.reason} for f in verdict.findings
-    ]
+    findings = [asdict(finding) for finding in verdict.findings]
     stored = None
     if submission is not None:
         stored = Jsonb(
@@ -71,5 +69,5 @@ def record_verdict(
                 ),
             ).fetchone()
         )
-    first = Verdict(tuple(Finding(f["check"], f["key"], Outcome(f["outcome"]), f["reason"]) for f in row[3]))
+    first = Verdict(tuple(Finding(**{**each, "outcome": Outcome(each["outcome"])}) for each in row[3]))
     return RecordedVerdict(row[0], row[1], first, row[4])

@@ -18,7 +18,7 @@ from tasks.domain.chunking import chunk_page
 from tasks.domain.evaluation import is_answerable, parse_golden, rank_of_answer
 from tasks.domain.passages import Chunk, GoldenQuestion, Page, Passage
 from tasks.domain.text import LINE_BREAK_HYPHEN, leftover_hyphens
-from tests.documents.conftest import CORPORA
+from tests.conftest import CORPORA
 
 NAMES = ("sample", "hipaa")
 LEAST = {"sample": (12, 2), "hipaa": (22, 4)}

@@ -9,11 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from docx import Document
 from fpdf import FPDF
 
 from tasks.documents import Status, read_pages
 from tasks.documents.pdf import PdfFile
-from tests.documents.conftest import REPOSITORY, Bench
+from tests.conftest import REPOSITORY
+from tests.documents.conftest import Bench
 
 LONG = "\n".join(f"Line {number} of the page says something about the rule." for number in range(20))
 
@@ -182,13 +184,7 @@ def test_a_text_file_without_a_word_has_no_text(bench: Bench) -> None:
     assert (result.status, result.reason) == (Status.NO_TEXT, "The file has no word in it.")
 
 
-def test_a_word_file_is_read_or_says_what_is_missing(bench: Bench) -> None:
-    try:
-        from docx import Document
-    except ImportError:
-        result = read_pages(bench.file("a.docx", b"PK\x03\x04"), "a.docx")
-        assert result.status is Status.UNSUPPORTED and "docx is missing" in result.reason
-        return
+def test_a_word_file_is_read(bench: Bench) -> None:
     document = Document()
     document.add_paragraph("The field 460–ET is sent in every claim.")
     document.save(str(bench.folder / "a.docx"))
@@ -234,3 +230,11 @@ def test_the_blank_pipeline_is_what_unstructured_uses() -> None:
 
     assert tokenize._get_nlp().pipe_names == ["sentencizer"]
     assert tokenize.sent_tokenize("One sentence. And another one.") == ["One sentence.", "And another one."]
+
+
+def test_a_reader_that_is_not_installed_is_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "docx", None)
+    for name in [module for module in sys.modules if module.startswith("unstructured.partition.docx")]:
+        monkeypatch.delitem(sys.modules, name)
+    result = read_pages(bench.file("a.docx", b"PK\x03\x04"), "a.docx")
+    assert result.status is Status.UNSUPPORTED and "docx is missing" in result.reason

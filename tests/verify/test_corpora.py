@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tasks.documents import load_manifest, locate
+from tasks.documents import load_manifest
 from tasks.documents.read import read_pages
-from tasks.domain.errors import PermanentError
 from tasks.domain.expectations import Expectation, validate
 from tasks.domain.verdict import Asked, Outcome, Submission, grade
 from tasks.verify import read_expectation
+from tests.conftest import CORPORA
 
 Pages = dict[tuple[str, int], str]
 
@@ -26,21 +25,15 @@ FACTS = {
 
 
 @pytest.fixture(scope="module", params=["sample", "hipaa"])
-def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Expectation, Pages]:
-    folder = Path(__file__).resolve().parents[2] / "corpus" / request.param
-    mirror = os.environ.get("FILEWRIGHT_CORPUS_MIRROR")
-    cache = tmp_path_factory.mktemp("cache")
-    pages: Pages = {}
-    for entry in load_manifest(folder).documents:
-        try:
-            path = locate(entry, folder=folder, mirror=Path(mirror) if mirror else None, cache=cache, download=False)
-        except PermanentError:
-            if request.param == "sample":
-                raise
-            pytest.skip(
-                "the federal documents are not in this repository: name their folder in FILEWRIGHT_CORPUS_MIRROR"
-            )
-        pages |= {(page.document, page.number): page.text for page in read_pages(path, entry.name).pages}
+def corpus(request: pytest.FixtureRequest) -> tuple[Expectation, Pages]:
+    folder = CORPORA / request.param
+    if request.param == "hipaa":
+        files: dict[str, Path] = request.getfixturevalue("federal_pdfs")
+    else:
+        files = {entry.name: folder / "documents" / entry.name for entry in load_manifest(folder).documents}
+    pages = {
+        (page.document, page.number): page.text for name, path in files.items() for page in read_pages(path, name).pages
+    }
     return read_expectation(folder, "qi-report"), pages
 
 

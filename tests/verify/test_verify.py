@@ -295,7 +295,7 @@ def test_the_artifact_shows_every_check_with_its_page_and_words(portal: Portal) 
     graded = verify.grade_case(portal.url, portal.case, records, expectation)
     for _ in range(2):
         recorded = verify.keep_verdict(portal.url, portal.case, records, expectation, graded)
-        text = verify.report(portal.case, records, recorded, graded)
+        text = verify.report(portal.case, records, recorded)
         assert "QI-2025-014: ✅ confirmed" in text
         assert f"{RULE}, page 1" in text and "the rule is effective on March 24, 2020" in text
         rows = [line for line in text.splitlines() if line.startswith("| ")]
@@ -310,7 +310,7 @@ def test_a_hostile_record_cannot_draw_in_the_artifact(portal: Portal) -> None:
     records = verify.portal_records(portal.url, ASKED.report_id)
     graded = verify.grade_case(portal.url, portal.case, records, expectation)
     recorded = verify.keep_verdict(portal.url, portal.case, records, expectation, graded)
-    text = verify.report(portal.case, records, recorded, graded)
+    text = verify.report(portal.case, records, recorded)
     assert "<img" not in text and "\n# done" not in text and "[a](" not in text
     assert "| x |" not in text
 
