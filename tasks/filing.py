@@ -47,6 +47,7 @@ OFFLINE = "offline"
 # The offline model answers to the real models' names, because it checks which of them takes which tools.
 OFFLINE_PLAYS = "claude-opus-5-5"
 OFFLINE_KEY = "offline-model-needs-no-key"
+KNOWN_FILED = FILED | {FilingState.NEEDS_RECONCILIATION}
 
 
 class FilingStopped(PermanentError):
@@ -177,15 +178,18 @@ def _work(group: Settings, brief: Brief, attempt: Attempt, folder: Path, lease: 
     try:
         with Desktop(options, url=listing, check=lease.check) as desktop:
             reference = on_list(desktop, brief, report_id)
+            known = attempt.filing.receipt if attempt.state_before in KNOWN_FILED else None
+            if attempt.state_before in KNOWN_FILED and (reference is None or (known and known != reference)):
+                if attempt.state_before in FILED:
+                    set_state(url, attempt, FilingState.NEEDS_RECONCILIATION)
+                raise PermanentError(
+                    f"The ledger says that {attempt.filing.id} is {attempt.state_before} with receipt {known}, and the portal's list "
+                    f"shows {reference or 'no such report'}. Nothing was done: a person has to look at both."
+                )
             if reference is not None:
                 if attempt.state_before not in FILED:
                     set_state(url, attempt, FilingState.SUBMITTED, receipt=reference)
                 return Receipt(attempt.filing.id, reference, already=True)
-            if attempt.state_before in FILED:
-                raise PermanentError(
-                    f"The ledger says that {attempt.filing.id} is {attempt.state_before}, and the portal's list does not show it. "
-                    "Nothing was done: a person has to look at both."
-                )
             set_state(url, attempt, FilingState.FILLING)
             reference = _file(group, brief, attempt, journal, desktop, lease, index.result())
             set_state(url, attempt, FilingState.SUBMITTED, receipt=reference)

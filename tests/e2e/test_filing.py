@@ -209,6 +209,25 @@ def test_a_portal_that_is_down_fails_the_filing_and_files_nothing(
     assert desktops(world.home) == []
 
 
+def test_a_filed_report_that_the_portal_does_not_show_is_left_to_a_person(
+    world: World, filing_worker: pytest.MonkeyPatch
+) -> None:
+    assert ingest("sample", return_state=True).is_completed()  # type: ignore[attr-defined]
+    with psycopg.connect(world.database.owner_url) as connection:
+        connection.execute(
+            "INSERT INTO ledger.filings (id, corpus, form, report_id, quarter, department, state, receipt) VALUES "
+            "('qi-report/QI-2025-060', 'sample', 'qi-report', 'QI-2025-060', 'Q3 2025', 'Pharmacy', 'submitted', 'RCT-1')"
+        )
+    for _ in range(2):
+        state = filing(report_id="QI-2025-060", quarter="Q3 2025", department="Pharmacy", return_state=True)
+        assert state.is_failed() and "a person has to look" in str(state.message)
+    assert world.rows("QI-2025-060") == []
+    assert world.ledger("SELECT state FROM ledger.filings WHERE report_id = 'QI-2025-060'") == [
+        ("needs_reconciliation",)
+    ]
+    assert world.ledger("SELECT count(*) FROM ledger.turns WHERE filing_id = 'qi-report/QI-2025-060'") == [(0,)]
+
+
 def write_corpus(folder: Path) -> None:
     """Another rule with other values, in the same words of the field: data only."""
     text = (
