@@ -5,7 +5,9 @@ pytest runs last and its closing line is the last line printed. Every check runs
 
 from __future__ import annotations
 
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 
@@ -33,7 +35,7 @@ def run_suite(environment: Environment, surroundings: Mapping[str, str], pytest_
     for name, command in checks(environment, pytest_arguments):
         started = time.monotonic()
         print(f"== {name}", flush=True)
-        code = subprocess.run(command, cwd=ROOT, env=variables).returncode
+        code = _run(command, variables)
         if code != 0:
             failed.append(name)
         if name != "pytest":
@@ -42,3 +44,21 @@ def run_suite(environment: Environment, surroundings: Mapping[str, str], pytest_
     if failed and failed != ["pytest"]:
         print(f"failed: {', '.join(failed)}", flush=True)
     return 1 if failed else 0
+
+
+def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Run one check to its end; told to stop (SIGTERM, Ctrl-C), it stops the check too and gives it time to clean up after itself."""
+    process = subprocess.Popen(command, cwd=ROOT, env=dict(variables))
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        return process.wait()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if process.poll() is None:
+            # As Ctrl-C does: pytest ends its fixtures, and with them every browser and database.
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
