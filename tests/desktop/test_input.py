@@ -120,5 +120,8 @@ def test_what_is_found_down_is_released(desktop: Desktop, site: str) -> None:
     desktop.input.move(Point(700, 100))
     desktop.input.left_down()
     desktop.input.release_all()
+    released = ["mousedown 700,100 button0 count1", "mouseup 700,100 button0 count1"]
+    # Seen before the pointer goes on: a busy browser may report a release at the place of the motion that follows it.
+    assert eventually(lambda: seen(desktop)[:2] == released)
     desktop.input.move(Point(720, 110))
-    assert seen(desktop)[:2] == ["mousedown 700,100 button0 count1", "mouseup 700,100 button0 count1"]
+    assert not any(event.startswith("mousedown") for event in seen(desktop)[2:])
