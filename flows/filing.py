@@ -28,6 +28,6 @@ def filing(report_id: str, quarter: str, department: str, corpus: str = "sample"
         department=department,
         generation_id=generation,
     )
-    if receipt.already:
+    if receipt.already and not receipt.ours:
         return Completed(name="AlreadyFiled", message=f"{report_id} was filed before, receipt {receipt.reference}.")
     return Completed(message=f"{report_id} is filed, receipt {receipt.reference}.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from prefect import flow
-from prefect.deployments import run_deployment
 from prefect.states import Completed, State
 
 from flows.ingest import ingest
@@ -27,14 +26,5 @@ def quarterly(
     ingest(corpus, return_state=True)
     boxes.open_index(corpus)
     filings = due.filings_due(corpus, form, departments, quarter)
-    for each in filings:
-        run_deployment(
-            "filing/filing",
-            parameters={**each.parameters, "corpus": corpus, "form": form},
-            idempotency_key=each.idempotency_key,
-            flow_run_name=f"file {each.parameters['report_id']} {each.parameters['quarter']} {each.parameters['department']}",
-            timeout=0,
-            as_subflow=False,
-        )
-    names = ", ".join(each.parameters["report_id"] for each in filings)
-    return Completed(message=f"{len(filings)} filings started: {names}")
+    names = [due.start_filing(corpus, form, each) for each in filings]
+    return Completed(message=f"{len(names)} filings are under way or done: {', '.join(names)}")

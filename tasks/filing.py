@@ -23,7 +23,7 @@ from prefect.logging import get_run_logger
 
 from tasks.agent.budgets import Budgets
 from tasks.agent.client import make_client
-from tasks.agent.conversation import AgentOptions, AgentResult, run_agent
+from tasks.agent.conversation import AgentOptions, run_agent
 from tasks.artifacts import artifact_key
 from tasks.desktop.computer_toolset import ComputerToolset
 from tasks.desktop.options import DesktopOptions
@@ -31,8 +31,9 @@ from tasks.desktop.session import Desktop
 from tasks.desktop.tables import rows
 from tasks.domain.actions import Action, Allow, Decision, Scene
 from tasks.domain.briefs import Brief, may_commit, parse_brief
-from tasks.domain.errors import PermanentError, RunStopped, TemporaryError
-from tasks.domain.filing_states import FILED, FilingState, check_request
+from tasks.domain.calendar import check_report
+from tasks.domain.errors import FilewrightError, PermanentError, RunStopped, TemporaryError
+from tasks.domain.filing_states import FILED, FilingState
 from tasks.domain.policy import decide
 from tasks.domain.steps import Turn
 from tasks.ledger.filings import Attempt, LeaseHeld, claim, end, set_folder, set_state
@@ -47,6 +48,8 @@ OFFLINE = "offline"
 # The offline model answers to the real models' names, because it checks which of them takes which tools.
 OFFLINE_PLAYS = "claude-opus-5-5"
 OFFLINE_KEY = "offline-model-needs-no-key"
+# After these the desktop is gone, or another attempt may be at work: the next attempt looks instead.
+UNLOOKED = frozenset({"lease lost", "desktop lost"})
 KNOWN_FILED = FILED | {FilingState.NEEDS_RECONCILIATION}
 
 
@@ -56,11 +59,16 @@ class FilingStopped(PermanentError):
 
 @dataclass(frozen=True)
 class Receipt:
-    """What code read of a filed report; `already` is True where it was there before this attempt did anything."""
+    """What code read of a filed report.
+
+    `already` is True where this attempt did not submit it; `ours` is False where no attempt of ours had the intent to submit, so that
+    somebody else filed it.
+    """
 
     filing: str
     reference: str
     already: bool
+    ours: bool = True
 
 
 @task(name="open index")
@@ -93,11 +101,11 @@ def file_report(
     Raises FilingStopped where the attempt ended without a receipt, PermanentError for a request that cannot be right or a report that
     ledger and portal disagree about, TemporaryError where a machine was not ready. Call it directly, in the run's main thread.
     """
-    check_request(report_id, quarter, department)
     group = settings()
     url = group.store.database_url.get_secret_value()
     brief = load_brief(group.corpus.corpus_folder / corpus, form)
-    attempt = claim_patiently(
+    check_report(brief, report_id, quarter, department)
+    attempt, since = claim_patiently(
         url,
         group.filing.lease_seconds,
         corpus=corpus,
@@ -113,7 +121,7 @@ def file_report(
     outcome, reason = "failed", ""
     try:
         set_folder(url, attempt, str(folder))
-        with Lease(url, attempt, group.filing.lease_seconds) as lease:
+        with Lease(url, attempt, group.filing.lease_seconds, since) as lease:
             receipt = _work(group, brief, attempt, folder, lease)
         outcome = "already_filed" if receipt.already else "submitted"
         return receipt
@@ -129,7 +137,11 @@ def file_report(
         reason = f"{type(error).__name__}: {error}"
         raise
     finally:
-        end(url, attempt, outcome, reason)
+        try:
+            end(url, attempt, outcome, reason)
+        except FilewrightError as error:
+            # What was read or raised above is the result; a lease that is not given up runs out by itself.
+            get_run_logger().warning("The end of attempt %d could not be recorded: %s", attempt.number, error)
 
 
 def load_brief(corpus: Path, form: str) -> Brief:
@@ -145,12 +157,16 @@ def load_brief(corpus: Path, form: str) -> Brief:
         raise PermanentError(f"{path} cannot be read: {error}") from error
 
 
-def claim_patiently(url: str, lease_seconds: int, **request: Any) -> Attempt:
-    """Claim, waiting for the lease of a dead attempt to run out. Raises LeaseHeld where the other one is alive."""
+def claim_patiently(url: str, lease_seconds: int, **request: Any) -> tuple[Attempt, float]:
+    """Claim, waiting for the lease of a dead attempt to run out; also returns time.monotonic() from before the claim.
+
+    Raises LeaseHeld where the other attempt is alive.
+    """
     deadline = time.monotonic() + lease_seconds + 5
     while True:
+        since = time.monotonic()
         try:
-            return claim(url, lease_seconds=lease_seconds, **request)
+            return claim(url, lease_seconds=lease_seconds, **request), since
         except LeaseHeld as held:
             # A living attempt renews; a dead one's lease is over after what is left of it.
             wait = min(held.wait_seconds, lease_seconds) + 0.2
@@ -188,12 +204,14 @@ def _work(group: Settings, brief: Brief, attempt: Attempt, folder: Path, lease: 
                 )
             if reference is not None:
                 if attempt.state_before not in FILED:
-                    set_state(url, attempt, FilingState.SUBMITTED, receipt=reference)
-                return Receipt(attempt.filing.id, reference, already=True)
+                    _submitted(url, attempt, reference)
+                # An attempt that had the intent to submit and was killed filed it, and nobody has verified it yet.
+                ours = attempt.state_before is FilingState.SUBMITTING
+                return Receipt(attempt.filing.id, reference, already=True, ours=ours)
             set_state(url, attempt, FilingState.FILLING)
-            reference = _file(group, brief, attempt, journal, desktop, lease, index.result())
-            set_state(url, attempt, FilingState.SUBMITTED, receipt=reference)
-            return Receipt(attempt.filing.id, reference, already=False)
+            reference, intended = _file(group, brief, attempt, journal, desktop, lease, index.result())
+            _submitted(url, attempt, reference)
+            return Receipt(attempt.filing.id, reference, already=not intended, ours=intended)
     finally:
         loader.shutdown(wait=False, cancel_futures=True)
         _show_last_screenshot(group, journal, report_id)
@@ -208,29 +226,34 @@ def _file(
     desktop: Desktop,
     lease: Lease,
     index: Index,
-) -> str:
-    """Let the agent work, then read the receipt's reference. Raises FilingStopped where there is none."""
+) -> tuple[str, bool]:
+    """Let the agent work, then read the receipt's reference; also returns whether this attempt had the intent to submit.
+
+    Whatever ended the agent may have come after the click, so code looks before anything is said. Raises FilingStopped, or what ended the
+    agent, where the portal shows no such report.
+    """
     filing, url = attempt.filing, group.store.database_url.get_secret_value()
     log = get_run_logger()
-    progress: UUID = create_progress_artifact(  # type: ignore[assignment]  # a coroutine only where the caller is one
-        progress=0.0, key=artifact_key(f"filing-{filing.report_id}"), description=f"{brief.title}, {filing.report_id}"
-    )
+    intended = False
 
     def recorded_intent(action: Action, scene: Scene) -> Decision:
+        nonlocal intended
         decision = decide(action, scene)
         if isinstance(decision, Allow) and may_commit(action, scene, brief.submit):
             set_state(url, attempt, FilingState.SUBMITTING)
+            intended = True
         return decision
 
+    progress = Progress(brief, filing.report_id, log)
+
     def report_progress(turn: Turn) -> None:
-        percent = brief.progress(desktop.tree().title)
-        update_progress_artifact(artifact_id=progress, progress=percent)
-        log.info("turn %d: %s, %.0f %%", turn.number, turn.stop_reason, percent)
+        percent = progress.show(lambda: brief.progress(desktop.tree().title))
+        log.info("turn %d: %s, %s", turn.number, turn.stop_reason, percent)
 
     def finished() -> bool:
         return on_receipt(desktop, brief, filing.report_id) is not None
 
-    stopped, result = "", None
+    failure: FilewrightError | RunStopped
     try:
         with _client(group) as client:
             result = run_agent(
@@ -248,23 +271,72 @@ def _file(
                 ),
                 journal=journal,
                 check=lease.check,
-                on_turn=_unfailing(report_progress, log),
+                on_turn=report_progress,
                 finished=finished,
                 options=AgentOptions(effort=group.agent.effort, thread=group.agent.threads),
             )
+            failure = FilingStopped(_why(filing.id, f"ended: {result.ended}"))
     except RunStopped as stop:
-        # Whatever stopped the run may have come after the click: look before saying that nothing was filed.
-        if stop.reason == "lease lost":
-            raise
-        stopped = stop.reason
+        failure = FilingStopped(_why(filing.id, f"was stopped ({stop.reason})"))
+        if stop.reason in UNLOOKED:
+            failure = stop
+    except FilewrightError as error:
+        failure = error
+    if isinstance(failure, RunStopped):
+        raise failure
     reference = on_receipt(desktop, brief, filing.report_id)
     if reference is None:
         desktop.open(group.filing.portal_url + brief.list_path.format(report_id=quote(filing.report_id, safe="")))
         reference = on_list(desktop, brief, filing.report_id)
     if reference is None:
-        raise FilingStopped(_why(filing.id, stopped, result))
-    update_progress_artifact(artifact_id=progress, progress=100.0)
-    return reference
+        raise failure
+    progress.show(lambda: 100.0)
+    return reference, intended
+
+
+def _submitted(url: str, attempt: Attempt, reference: str) -> None:
+    """Record what code read on the portal. Raises FilingStopped where another attempt has taken the filing over meanwhile."""
+    try:
+        set_state(url, attempt, FilingState.SUBMITTED, receipt=reference)
+    except RunStopped as stop:
+        raise FilingStopped(
+            f"{attempt.filing.id} is on the portal with receipt {reference}, but this attempt lost its lease before it could record "
+            "that: the attempt that took over finds it there."
+        ) from stop
+
+
+class Progress:
+    """The filing's progress artifact. Showing progress must not cost a filing: what fails here is logged, and the run goes on."""
+
+    def __init__(self, brief: Brief, report_id: str, log: Any) -> None:
+        self._log = log
+        self._artifact: UUID | None = None
+        self._try(lambda: self._begin(brief, report_id))
+
+    def show(self, percent: Callable[[], float]) -> str:
+        """Set the artifact to what `percent` gives; returns it as text for the log."""
+        shown = "progress unknown"
+
+        def update() -> None:
+            nonlocal shown
+            value = percent()
+            shown = f"{value:.0f} %"
+            if self._artifact is not None:
+                update_progress_artifact(artifact_id=self._artifact, progress=value)
+
+        self._try(update)
+        return shown
+
+    def _begin(self, brief: Brief, report_id: str) -> None:
+        self._artifact = create_progress_artifact(  # type: ignore[assignment]  # a coroutine only where the caller is one
+            progress=0.0, key=artifact_key(f"filing-{report_id}"), description=f"{brief.title}, {report_id}"
+        )
+
+    def _try(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Exception as error:
+            self._log.warning("Progress could not be shown: %s: %s", type(error).__name__, error)
 
 
 def on_receipt(desktop: Desktop, brief: Brief, report_id: str) -> str | None:
@@ -298,10 +370,9 @@ def on_list(desktop: Desktop, brief: Brief, report_id: str) -> str | None:
     )
 
 
-def _why(filing: str, stopped: str, result: AgentResult | None) -> str:
-    how = f"was stopped ({stopped})" if stopped else f"ended: {result.ended if result else 'unknown'}"
+def _why(filing: str, how: str) -> str:
     return (
-        f"The agent {how}, and the portal's list shows no report of {filing}. Nothing was filed. "
+        f"The agent {how}, and the portal shows no report of {filing}. Nothing was filed. "
         "Its steps, screenshots and last words are in the ledger and in the run's folder."
     )
 
@@ -327,24 +398,12 @@ def _flow_run() -> UUID | None:
     return UUID(str(identity)) if identity else None
 
 
-def _unfailing(report: Callable[[Turn], None], log: Any) -> Callable[[Turn], None]:
-    """Showing progress must not cost a filing: what fails there is logged, and the run goes on."""
-
-    def reported(turn: Turn) -> None:
-        try:
-            report(turn)
-        except Exception as error:
-            log.warning("Progress could not be shown: %s: %s", type(error).__name__, error)
-
-    return reported
-
-
 def _show_last_screenshot(group: Settings, journal: LedgerJournal, report_id: str) -> None:
     """The run's last picture as an artifact, where the setting allows it."""
     if not group.filing.screenshot_artifact or journal.last_screenshot is None:
         return
-    data = base64.b64encode(journal.last_screenshot.read_bytes()).decode("ascii")
     try:
+        data = base64.b64encode(journal.last_screenshot.read_bytes()).decode("ascii")
         create_image_artifact(
             image_url=f"data:image/png;base64,{data}",
             key=artifact_key(f"last-screenshot-{report_id}"),

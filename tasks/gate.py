@@ -30,6 +30,10 @@ class IndexRejected(PermanentError):
     """The draft did not meet its expectations; the index that was open before goes on serving."""
 
 
+class IndexOvertaken(PermanentError):
+    """A newer generation opened while this draft was built: an older manifest never replaces a newer one."""
+
+
 def golden_questions(folder: Path) -> tuple[GoldenQuestion, ...]:
     """The corpus' golden questions. Raises PermanentError where the file is missing or malformed."""
     try:
@@ -74,7 +78,7 @@ def index_gate(corpus: str, identity: int) -> float:
         "questions": rows,
     }
     with connect(url) as connection:
-        decide(connection, identity, opened=result.opened, evaluation=evaluation)
+        state = decide(connection, identity, opened=result.opened, evaluation=evaluation)
     _artifacts(corpus, identity, result, rows, serving.id if serving else None)
     if not result.opened:
         missed = "; ".join(f"{r.name}: {r.observed}, wanted {r.wanted}" for r in result.results if not r.success)
@@ -82,6 +86,11 @@ def index_gate(corpus: str, identity: int) -> float:
             f"Index generation {identity} of {corpus} was rejected "
             f"({result.evaluated} of {result.expected} expectations evaluated): {missed}. "
             + (f"Generation {serving.id} goes on serving." if serving else "No index is open, so filing refuses.")
+        )
+    if state == "superseded":
+        raise IndexOvertaken(
+            f"Index generation {identity} of {corpus} met its expectations, but a newer one opened while it was built; "
+            "that one goes on serving."
         )
     return total.recall_at_4
 

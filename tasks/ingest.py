@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prefect import task
+from prefect import runtime, task
 from prefect.artifacts import create_table_artifact
 from prefect.logging import get_run_logger
 
@@ -17,7 +17,7 @@ from tasks.artifacts import artifact_key
 from tasks.documents import Entry, Manifest, load_manifest, locate
 from tasks.documents.read import READER, Extract, Status, dehyphenate, extract
 from tasks.domain.chunking import chunk_page, splitter_name
-from tasks.domain.errors import FilewrightError, PermanentError
+from tasks.domain.errors import FilewrightError, TemporaryError
 from tasks.domain.passages import Chunk
 from tasks.gate import gate_digest
 from tasks.retries import RETRIES
@@ -140,7 +140,10 @@ def extract_document(corpus: str, entry: Entry) -> Extracted:
             cache=group.store.home / "downloads",
             download=group.corpus.corpus_download,
         )
-    except PermanentError as error:
+    except (FilewrightError, OSError) as error:
+        # An address that does not answer is tried again; after that it is this document's status, and the others go on.
+        if isinstance(error, TemporaryError) and runtime.task_run.run_count <= RETRIES["retries"]:
+            raise
         return Extracted(entry, status=Status.MISSING, reason=str(error))
     raw = extract(path, entry.name)
     return Extracted(entry, raw=raw, status=raw.status, reason=raw.reason)

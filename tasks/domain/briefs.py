@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.domain.actions import Action, Click, HoldKeys, MouseUp, PressKeys, Scene, TypeText
+from tasks.domain.actions import Action, Click, Drag, HoldKeys, MouseUp, PressKeys, Scene, TypeText
 from tasks.domain.errors import PermanentError
 
 PRESSING_KEYS = re.compile(r"\b(return|enter|kp_enter|space)\b|^ $", re.IGNORECASE)
@@ -89,7 +89,8 @@ def parse_brief(data: Mapping[str, Any]) -> Brief:
 def may_commit(action: Action, scene: Scene, submit: str) -> bool:
     """Whether `action` may press the control named `submit`: then the intent is recorded before it runs.
 
-    It errs on the side of yes: a recorded intent only means that the next attempt looks before it does anything.
+    Where the control is on the page it errs on the side of yes: a recorded intent only means that the next attempt looks before it does
+    anything, which it does in any case.
     """
     controls = [element for element in scene.elements if element.name.strip() == submit]
     if not controls:
@@ -97,6 +98,8 @@ def may_commit(action: Action, scene: Scene, submit: str) -> bool:
     if isinstance(action, Click):
         point = action.point or scene.pointer
         return any(element.box.contains(point) for element in controls)
+    if isinstance(action, Drag):
+        return any(element.box.contains(action.end) for element in controls)
     if isinstance(action, MouseUp):
         return any(element.box.contains(scene.pointer) for element in controls)
     if isinstance(action, PressKeys | HoldKeys):

@@ -1,4 +1,4 @@
-"""Quarters: which one ended, and the ID of a report that was given none."""
+"""Quarters and report IDs: which quarter ended, the ID of a report that was given none, and whether an ID fits its quarter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import date
 
 from tasks.domain.briefs import Brief
 from tasks.domain.errors import PermanentError
-from tasks.domain.filing_states import QUARTER
+from tasks.domain.filing_states import QUARTER, check_request
 
 
 def quarter_ended(today: date) -> str:
@@ -27,3 +27,18 @@ def report_id_for(brief: Brief, quarter: str, department: str) -> str:
     return brief.report_id_pattern.format(
         year=int(match[2]), quarter=int(match[1]), department_number=brief.departments[department]
     )
+
+
+def check_report(brief: Brief, report_id: str, quarter: str, department: str) -> None:
+    """Raise PermanentError for what the form would refuse: an unknown department, or an ID that is not of the quarter's year.
+
+    The ID's beginning, up to the year, follows the brief's pattern.
+    """
+    check_request(report_id, quarter, department)
+    report_id_for(brief, quarter, department)
+    year = quarter[-4:]
+    beginning = brief.report_id_pattern.split("{year}")[0] + year
+    if "{year}" in brief.report_id_pattern and not report_id.startswith(beginning):
+        raise PermanentError(
+            f"Report ID {report_id} does not begin with {beginning}, as {brief.form}'s IDs for {quarter} do. Check ID and quarter."
+        )

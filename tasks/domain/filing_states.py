@@ -56,8 +56,8 @@ def filing_id(form: str, report_id: str) -> str:
     return f"{form}/{report_id}"
 
 
-REPORT_ID = re.compile(r"[A-Z]{2,6}-\d{4}-\d{3}")
-QUARTER = re.compile(r"Q([1-4]) (\d{4})")
+REPORT_ID = re.compile(r"[A-Z]{2,6}-[0-9]{4}-[0-9]{3}")
+QUARTER = re.compile(r"Q([1-4]) ([0-9]{4})")
 
 
 def check_request(report_id: str, quarter: str, department: str) -> None:

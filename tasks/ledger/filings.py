@@ -94,7 +94,7 @@ def claim(
         if asked != known:
             raise PermanentError(
                 f"{identity} is {known[1]}, {known[2]} from corpus {known[0]} in the ledger, and this request says "
-                f"{asked[1]}, {asked[2]} from corpus {asked[0]}. Check the report ID; a report is never filed under two."
+                f"{asked[1]}, {asked[2]} from corpus {asked[0]}. Check the report ID: a report ID stands for one request."
             )
         live = connection.execute(
             "SELECT number, lease_expires_at, extract(epoch FROM lease_expires_at - clock_timestamp()) "
@@ -131,7 +131,9 @@ def renew(url: str, attempt: Attempt, lease_seconds: int) -> bool:
 
 
 def set_state(url: str, attempt: Attempt, target: FilingState, *, receipt: str | None = None) -> Filing:
-    """Move the filing, as its live attempt. Raises RunStopped("lease lost") where the attempt is no longer the live one."""
+    """Move the filing, as its live attempt; the intent to submit records the attempt's generation with it.
+
+    Raises RunStopped("lease lost") where the attempt is no longer the live one."""
     with connect(url) as connection:
         filing = find_filing(connection, attempt.filing.id, lock=True)
         assert filing is not None
@@ -141,6 +143,10 @@ def set_state(url: str, attempt: Attempt, target: FilingState, *, receipt: str |
         ).fetchone()
         if live is None:
             raise RunStopped("lease lost")
+        if target is FilingState.SUBMITTING:
+            connection.execute(
+                "UPDATE ledger.filings SET generation_id = %s WHERE id = %s", (attempt.generation, filing.id)
+            )
         if filing.state == target and receipt is None:
             return filing
         return _move(connection, filing, target, receipt)
@@ -187,14 +193,25 @@ def next_attempt(url: str, identity: str) -> int:
 
 
 def generation_of(url: str, identity: str) -> int | None:
-    """The index generation that the filing's submitting attempt worked with: of its last attempt that filed, else of its last."""
+    """The index generation that the filing's answers came from; before anything was submitted, that of its last attempt."""
     with connect(url, read_only=True) as connection:
         row = connection.execute(
-            "SELECT generation_id FROM ledger.attempts WHERE filing_id = %s "
-            "ORDER BY (outcome IS NOT DISTINCT FROM 'submitted') DESC, number DESC LIMIT 1",
+            "SELECT coalesce(f.generation_id, (SELECT generation_id FROM ledger.attempts a WHERE a.filing_id = f.id "
+            "ORDER BY number DESC LIMIT 1)) FROM ledger.filings f WHERE f.id = %s",
             (identity,),
         ).fetchone()
-        return None if row is None else int(row[0])
+        return None if row is None or row[0] is None else int(row[0])
+
+
+def report_of(url: str, form: str, quarter: str, department: str) -> str | None:
+    """The report ID under which the ledger knows this quarter's report of a department, the oldest first; None where it knows none."""
+    with connect(url, read_only=True) as connection:
+        row = connection.execute(
+            "SELECT report_id FROM ledger.filings WHERE form = %s AND quarter = %s AND department = %s "
+            "ORDER BY created_at LIMIT 1",
+            (form, quarter, department),
+        ).fetchone()
+        return None if row is None else str(row[0])
 
 
 def _move(connection: Connection, filing: Filing, target: FilingState, receipt: str | None = None) -> Filing:

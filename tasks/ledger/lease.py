@@ -17,15 +17,15 @@ from tasks.ledger.filings import Attempt, renew
 
 
 class Lease:
-    """Use it in a `with` block around everything that the attempt does."""
+    """Use it in a `with` block around everything that the attempt does. `since` is time.monotonic() from before the claim."""
 
-    def __init__(self, url: str, attempt: Attempt, seconds: int) -> None:
+    def __init__(self, url: str, attempt: Attempt, seconds: int, since: float) -> None:
         self._url = url
         self._attempt = attempt
         self._seconds = seconds
         self._done = threading.Event()
         self._lost = threading.Event()
-        self._alive_until = time.monotonic() + seconds
+        self._alive_until = since + seconds
         self._thread = threading.Thread(target=self._renew, name=f"lease of {attempt.filing.id}", daemon=True)
 
     def __enter__(self) -> Self:

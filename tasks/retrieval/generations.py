@@ -207,9 +207,10 @@ def chunks_of(connection: Connection, generation: int) -> tuple[Chunk, ...]:
     return tuple(Chunk(*row) for row in rows)
 
 
-def decide(connection: Connection, identity: int, *, opened: bool, evaluation: Mapping[str, Any]) -> None:
+def decide(connection: Connection, identity: int, *, opened: bool, evaluation: Mapping[str, Any]) -> str:
     """Open or reject a draft, in the caller's transaction: the old open generation is superseded in the same moment.
 
+    Returns the draft's new state: open, rejected, or superseded where a newer generation opened while this one was built.
     Raises PermanentError where the generation is no draft: a decision is made once.
     """
     row = connection.execute(
@@ -218,12 +219,17 @@ def decide(connection: Connection, identity: int, *, opened: bool, evaluation: M
     if row is None or row[1] != "draft":
         raise PermanentError(f"Index generation {identity} is {'missing' if row is None else row[1]}, not a draft.")
     connection.execute("SELECT pg_advisory_xact_lock(hashtext('corpus.generations'), hashtext(%s))", (row[0],))
-    if opened:
+    state = "open" if opened else "rejected"
+    serving = open_generation(connection, row[0])
+    if opened and serving is not None and serving.id > identity:
+        state = "superseded"
+    elif opened:
         connection.execute(
             "UPDATE corpus.generations SET state = 'superseded', decided_at = now() WHERE corpus = %s AND state = 'open'",
             (row[0],),
         )
     connection.execute(
         "UPDATE corpus.generations SET state = %s, decided_at = now(), evaluation = %s WHERE id = %s",
-        ("open" if opened else "rejected", Jsonb(dict(evaluation)), identity),
+        (state, Jsonb(dict(evaluation)), identity),
     )
+    return state

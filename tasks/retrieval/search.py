@@ -13,7 +13,7 @@ from pgvector.psycopg import register_vector
 
 from tasks.domain.errors import PermanentError
 from tasks.domain.passages import Chunk, Passage
-from tasks.retrieval.embedding import embedding_model, load_embedder
+from tasks.retrieval.embedding import content_hash, embedding_model, load_embedder
 from tasks.retrieval.fusion import fuse
 from tasks.retrieval.generations import Generation, chunks_of
 from tasks.retrieval.keywords import KeywordIndex
@@ -45,10 +45,10 @@ class Index:
                     "SELECT name, title FROM corpus.generation_documents WHERE generation_id = %s", (generation.id,)
                 ).fetchall()
             )
-        # The fingerprint is in the name because a database that was made anew counts its generations from 1 again.
-        files = folder / f"{generation.id}-{generation.fingerprint[:16]}"
         if not self._chunks:
             raise PermanentError(f"Index generation {generation.id} has no chunks: no document gave any text.")
+        # The chunks are in the name because a database that was made anew counts its generations from 1 again.
+        files = folder / f"{generation.id}-{content_hash(' '.join(self._chunks))[:16]}"
         self._keywords = (
             KeywordIndex(files)
             if files.exists()

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +24,8 @@ CONNECT_SECONDS = 10
 # Nothing that Filewright asks of Postgres takes minutes; a statement that does is stuck.
 STATEMENT_MILLISECONDS = 120_000
 
+HOST = re.compile(r"[\w.,:/%-]*")
+
 PERMANENT = (
     errors.InvalidPassword,
     errors.InvalidAuthorizationSpecification,
@@ -36,6 +39,7 @@ PERMANENT = (
 @contextmanager
 def connect(url: str, *, read_only: bool = False, application: str = "filewright") -> Iterator[Connection]:
     """One connection, one transaction. Raises TemporaryError or PermanentError as the module says."""
+    check_url(url)
     with translated():
         connection = psycopg.connect(
             url,
@@ -46,6 +50,19 @@ def connect(url: str, *, read_only: bool = False, application: str = "filewright
         connection.read_only = read_only
         with connection:
             yield connection
+
+
+def check_url(url: str) -> None:
+    """Raise PermanentError for an address that Postgres' own library would misread, because its complaint quotes the password."""
+    try:
+        host = str(psycopg.conninfo.conninfo_to_dict(url).get("host", ""))
+    except psycopg.Error:
+        host = "@"
+    if not url.startswith(("postgresql://", "postgres://")) or not HOST.fullmatch(host):
+        raise PermanentError(
+            "FILEWRIGHT_DATABASE_URL is not an address like postgresql://role:password@host:port/database. "
+            "A character such as @, / or % in the password must be percent-encoded."
+        )
 
 
 @contextmanager

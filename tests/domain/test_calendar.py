@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.domain.briefs import Brief, parse_brief
-from tasks.domain.calendar import quarter_ended, report_id_for
+from tasks.domain.calendar import check_report, quarter_ended, report_id_for
 from tasks.domain.errors import PermanentError
 from tasks.domain.filing_states import check_request
 from tests.conftest import CORPORA
@@ -57,3 +57,26 @@ def test_each_department_and_quarter_has_an_id_of_its_own(brief: Brief) -> None:
 def test_an_unknown_quarter_or_department_is_refused(brief: Brief, quarter: str, department: str) -> None:
     with pytest.raises(PermanentError):
         report_id_for(brief, quarter, department)
+
+
+def test_a_report_of_the_form_passes(brief: Brief) -> None:
+    check_report(brief, "QI-2025-014", "Q3 2025", "Pharmacy")
+
+
+@pytest.mark.parametrize(
+    ("report_id", "quarter", "department"),
+    [
+        ("QI-2024-014", "Q3 2025", "Pharmacy"),
+        ("ABC-2025-014", "Q3 2025", "Pharmacy"),
+        ("QI-2025-014", "Q3 2025", "Plumbing"),
+        ("QI-٢٠٢٥-014", "Q3 2025", "Pharmacy"),
+        ("QI-2025-014", "Q3 ٢٠٢٥", "Pharmacy"),
+        ("QI-2025-014 ", "Q3 2025", "Pharmacy"),
+        ("QI-2025-014\n", "Q3 2025", "Pharmacy"),
+    ],
+)
+def test_what_the_form_would_refuse_is_refused_at_once(
+    brief: Brief, report_id: str, quarter: str, department: str
+) -> None:
+    with pytest.raises(PermanentError):
+        check_report(brief, report_id, quarter, department)

@@ -8,10 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 from fpdf import FPDF
@@ -226,6 +230,69 @@ def test_a_filed_report_that_the_portal_does_not_show_is_left_to_a_person(
         ("needs_reconciliation",)
     ]
     assert world.ledger("SELECT count(*) FROM ledger.turns WHERE filing_id = 'qi-report/QI-2025-060'") == [(0,)]
+
+
+@contextmanager
+def when_filing_is(world: World, report_id: str, wanted: str, act: Callable[[], None]) -> Iterator[None]:
+    """Do something once, as soon as the ledger says that the filing is in a state."""
+    over = threading.Event()
+    done: list[bool] = []
+
+    def watch() -> None:
+        while not over.wait(0.05):
+            if world.ledger("SELECT state FROM ledger.filings WHERE report_id = %s", report_id) == [(wanted,)]:
+                act()
+                done.append(True)
+                return
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    assert done == [True]
+
+
+def test_a_model_that_fails_after_the_click_does_not_hide_the_receipt(
+    world: World, filing_worker: pytest.MonkeyPatch
+) -> None:
+    assert ingest("sample", return_state=True).is_completed()  # type: ignore[attr-defined]
+    faults = f"{world.variables['FILEWRIGHT_MODEL_URL']}/faults"
+
+    def break_the_model() -> None:
+        httpx.post(faults, json={"kind": "500", "after": 0, "count": 50}).raise_for_status()
+
+    try:
+        with when_filing_is(world, "QI-2025-070", "submitting", break_the_model):
+            state = filing(report_id="QI-2025-070", quarter="Q2 2025", department="Pharmacy", return_state=True)
+    finally:
+        httpx.delete(faults).raise_for_status()
+    (row,) = world.rows("QI-2025-070")
+    assert state.is_completed() and state.name == "Completed" and row["reference"] in str(state.message)
+    assert world.ledger("SELECT state, receipt FROM ledger.filings WHERE report_id = 'QI-2025-070'") == [
+        ("submitted", row["reference"])
+    ]
+
+
+def test_a_report_that_somebody_else_files_meanwhile_is_not_called_ours(
+    world: World, filing_worker: pytest.MonkeyPatch
+) -> None:
+    assert ingest("sample", return_state=True).is_completed()  # type: ignore[attr-defined]
+
+    def file_by_hand() -> None:
+        with psycopg.connect(world.database.portal_url) as connection:
+            connection.execute(
+                "INSERT INTO portal.submissions (report_id, quarter, department, answers, reference) "
+                "VALUES ('QI-2025-071', 'Q1 2025', 'Pharmacy', '{}', 'RCT-BY-HAND')"
+            )
+
+    with when_filing_is(world, "QI-2025-071", "filling", file_by_hand):
+        state = filing(report_id="QI-2025-071", quarter="Q1 2025", department="Pharmacy", return_state=True)
+    assert state.name == "AlreadyFiled" and "RCT-BY-HAND" in str(state.message)
+    assert len(world.rows("QI-2025-071")) == 1
+    assert [outcome for _, outcome, _ in attempts(world, "QI-2025-071")] == ["already_filed"]
 
 
 def write_corpus(folder: Path) -> None:

@@ -18,6 +18,7 @@ from prefect.client.schemas.objects import State
 from flows.ingest import ingest
 from tasks.domain.errors import PermanentError
 from tasks.filing import open_index
+from tasks.settings import settings
 from tests.conftest import Database
 
 DOCUMENT_BOXES = {"extract", "dehyphenate", "chunk", "embed", "upsert"}
@@ -123,6 +124,19 @@ def test_a_document_that_cannot_be_read_fails_the_run_and_stops_nothing_else(
     rows = {row["document"]: row for row in json.loads(artifacts()["documents-sample"].data)}
     assert rows[name]["status"] == status and rows[name]["reason"]
     assert {row["status"] for other, row in rows.items() if other != name} == {"ok"}
+
+
+def test_an_address_that_does_not_answer_is_that_document_s_status(
+    environment: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FILEWRIGHT_CORPUS_DOWNLOAD", "true")
+    settings.cache_clear()
+    add(environment, "far.pdf", "0" * 64)
+    with (environment / "sample" / "corpus.toml").open("a") as file:
+        file.write('url = "https://127.0.0.1:9/far.pdf"\n')
+    state = run()
+    assert state.is_failed() and "far.pdf: missing" in str(state.message)
+    assert states(database) == ["open"]
 
 
 def without_answers(environment: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
 from prefect.client.schemas.objects import FlowRun
+from prefect.states import Crashed
 
 from flows.filing import filing
 from flows.quarterly import quarterly
@@ -61,3 +63,23 @@ def test_a_wrong_list_of_departments_is_refused(deployed: None, departments: lis
     state = quarterly(departments=departments, quarter="Q1 2025", return_state=True)
     assert state.is_failed()
     assert len(started()) == before
+
+
+def test_a_run_that_died_before_it_claimed_anything_is_started_again(deployed: None) -> None:
+    assert quarterly(departments=["Cardiology"], quarter="Q4 2024", return_state=True).is_completed()
+    (first,) = [run for run in started() if run.parameters["report_id"] == "QI-2024-415"]
+    with get_client(sync_client=True) as client:
+        client.set_flow_run_state(first.id, Crashed(), force=True)
+    assert quarterly(departments=["Cardiology"], quarter="Q4 2024", return_state=True).is_completed()
+    keys = {run.idempotency_key for run in started() if run.parameters["report_id"] == "QI-2024-415"}
+    assert keys == {"qi-report/QI-2024-415:1", "qi-report/QI-2024-415:1.1"}
+
+
+def test_a_report_that_was_filed_under_another_id_is_not_filed_twice(deployed: None, database: Database) -> None:
+    with psycopg.connect(database.owner_url) as connection:
+        connection.execute(
+            "INSERT INTO ledger.filings (id, corpus, form, report_id, quarter, department, state) VALUES "
+            "('qi-report/QI-2024-014', 'sample', 'qi-report', 'QI-2024-014', 'Q3 2024', 'Pharmacy', 'submitted')"
+        )
+    assert quarterly(departments=["Pharmacy"], quarter="Q3 2024", return_state=True).is_completed()
+    assert {r.parameters["report_id"] for r in started() if r.parameters["quarter"] == "Q3 2024"} == {"QI-2024-014"}

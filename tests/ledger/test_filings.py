@@ -63,11 +63,9 @@ def test_an_attempt_that_ended_leaves_the_filing_to_the_next(database: Database,
 
 
 @pytest.mark.parametrize("change", [{"quarter": "Q2 2025"}, {"department": "Oncology"}, {"corpus": "hipaa"}])
-def test_a_report_is_never_filed_under_two_requests(
-    database: Database, claimed: Claimed, change: dict[str, str]
-) -> None:
+def test_a_report_id_stands_for_one_request(database: Database, claimed: Claimed, change: dict[str, str]) -> None:
     end(database.filing_url, claimed(), "failed")
-    with pytest.raises(PermanentError, match="never filed under two"):
+    with pytest.raises(PermanentError, match="stands for one request"):
         claimed(**change)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -123,7 +124,7 @@ def test_the_summary_is_read_back_from_the_ledger(database: Database, journal: L
 
 def test_a_lease_is_renewed_while_the_run_lives(database: Database, claimed: Claimed) -> None:
     attempt = claimed(lease_seconds=1)
-    with Lease(database.filing_url, attempt, 1) as lease:
+    with Lease(database.filing_url, attempt, 1, time.monotonic()) as lease:
         for _ in range(4):
             lease._done.wait(0.5)
             lease.check()
@@ -132,7 +133,7 @@ def test_a_lease_is_renewed_while_the_run_lives(database: Database, claimed: Cla
 def test_a_lease_that_another_attempt_took_stops_the_run(database: Database, claimed: Claimed) -> None:
     attempt = claimed(lease_seconds=1)
     end(database.filing_url, attempt, "lease_expired")
-    with Lease(database.filing_url, attempt, 1) as lease:
+    with Lease(database.filing_url, attempt, 1, time.monotonic()) as lease:
         lease._done.wait(1.2)
         with pytest.raises(RunStopped, match="lease lost"):
             lease.check()
@@ -140,8 +141,15 @@ def test_a_lease_that_another_attempt_took_stops_the_run(database: Database, cla
 
 def test_a_store_that_is_away_longer_than_the_lease_stops_the_run(claimed: Claimed) -> None:
     attempt = claimed(lease_seconds=1)
-    with Lease("postgresql://x:y@127.0.0.1:1/z", attempt, 1) as lease:
+    with Lease("postgresql://x:y@127.0.0.1:1/z", attempt, 1, time.monotonic()) as lease:
         lease.check()
         lease._done.wait(1.2)
         with pytest.raises(RunStopped, match="lease lost"):
             lease.check()
+
+
+def test_the_lease_counts_from_before_the_claim(database: Database, claimed: Claimed) -> None:
+    since = time.monotonic()
+    attempt = claimed(lease_seconds=1)
+    with pytest.raises(RunStopped, match="lease lost"):
+        Lease(database.filing_url, attempt, 1, since - 1).check()

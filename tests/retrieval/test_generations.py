@@ -86,7 +86,16 @@ def test_two_drafts_that_open_at_once_leave_one_open(database: Database, draft: 
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(state(database)) == ["open", "superseded", "superseded", "superseded"]
+    # Whatever the order was, the newest of those that met their expectations serves.
+    assert state(database) == ["superseded", "superseded", "superseded", "open"]
+
+
+def test_an_older_draft_never_replaces_a_newer_index(database: Database, draft: Draft) -> None:
+    older, newer = draft(), draft(digest="g")
+    with connect(database.filing_url) as connection:
+        assert decide(connection, newer, opened=True, evaluation={}) == "open"
+        assert decide(connection, older, opened=True, evaluation={}) == "superseded"
+    assert state(database) == ["superseded", "open"]
 
 
 def test_vectors_of_equal_text_are_found_again_for_the_same_model_only(database: Database, draft: Draft) -> None:

@@ -12,6 +12,8 @@ CREATE TABLE ledger.filings (
     state text NOT NULL DEFAULT 'due' CHECK (state IN (
         'due', 'claimed', 'filling', 'submitting', 'submitted', 'confirmed', 'refuted', 'needs_reconciliation')),
     receipt text,
+    -- The index that the submitted answers came from: recorded with the intent to submit, and what verify grades against.
+    generation_id bigint REFERENCES corpus.generations,
     created_at timestamptz NOT NULL DEFAULT now(),
     changed_at timestamptz NOT NULL DEFAULT now(),
     UNIQUE (form, report_id)
@@ -137,7 +139,7 @@ REVOKE ALL ON FUNCTION ledger.record_verdict FROM PUBLIC;
 GRANT USAGE ON SCHEMA ledger TO filewright_filing, filewright_audit;
 GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA ledger TO filewright_filing;
 REVOKE INSERT ON ledger.verdicts FROM filewright_filing;
-GRANT UPDATE (state, receipt, changed_at) ON ledger.filings TO filewright_filing;
+GRANT UPDATE (state, receipt, generation_id, changed_at) ON ledger.filings TO filewright_filing;
 GRANT UPDATE (flow_run, folder, lease_expires_at, ended_at, outcome, reason) ON ledger.attempts TO filewright_filing;
 GRANT UPDATE (status, text, detail, screenshot, milliseconds, ended_at) ON ledger.steps TO filewright_filing;
 GRANT SELECT ON ALL TABLES IN SCHEMA ledger TO filewright_audit;
