@@ -52,8 +52,21 @@ class Address:
 
 
 def parse(url: str) -> Address:
-    """`server` is "host:port", with the URL's options (sslmode and the like) behind a question mark."""
-    parts = urlsplit(url)
+    """`server` is "host:port", with the URL's options (sslmode and the like) behind a question mark.
+
+    Raises Unsuitable, without quoting it, for what is no Postgres URL: it may hold a password anywhere.
+    """
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("postgresql", "postgres") and bool(parts.hostname) and parts.netloc.count("@") <= 1
+        whole = whole and (parts.port or 5432) > 0
+    except ValueError:
+        whole = False
+    if not whole:
+        raise Unsuitable(
+            "FILEWRIGHT_DATABASE_URL is not an address like postgresql://user:password@host:port/database. "
+            "A character such as @, / or % in the password must be percent-encoded."
+        )
     server = f"{parts.hostname}:{parts.port or 5432}"
     return Address(
         f"{server}?{parts.query}" if parts.query else server, unquote(parts.path.lstrip("/")) or "filewright"

@@ -168,7 +168,10 @@ def _external(url: str, secrets: credentials.Credentials, announce: Say) -> tupl
     from infra import external_postgres
     from infra.postgres import PREFECT_DATABASE
 
-    address = external_postgres.parse(url)
+    try:
+        address = external_postgres.parse(url)
+    except external_postgres.Unsuitable as error:
+        raise NotUp(str(error)) from error
     databases = services.databases(address.server, secrets.passwords, address.database, PREFECT_DATABASE)
     owner_url = services.role_url("filewright_owner", address.server, secrets.passwords, address.database)
     urls = {
@@ -224,6 +227,8 @@ def _apply(home: Home, wanted: tuple[Service, ...], announce: Say, *, partly: bo
 def _wait(home: Home, names: list[str], announce: Say) -> None:
     """Until each of these is well with its newest settings. Raises NotUp with the tail of the log of what is not."""
     deadline = time.monotonic() + START_SECONDS
+    # A service may have been restarted in its long life before: only what happens from now on counts.
+    before = {name: item["restarts"] for name, item in ask(home, {"do": "status"})["services"].items()}
     while True:
         found = ask(home, {"do": "status"})["services"]
         left = [name for name in names if not (found[name]["state"] == "well" and found[name]["settled"])]
@@ -231,7 +236,7 @@ def _wait(home: Home, names: list[str], announce: Say) -> None:
             return
         for name in left:
             # Three starts without success: it will not come by waiting.
-            if found[name]["restarts"] >= 3 or time.monotonic() > deadline:
+            if found[name]["restarts"] - before[name] >= 3 or time.monotonic() > deadline:
                 raise NotUp(
                     f"{name} does not come up ({found[name]['last'] or found[name]['state']}):\n{tail(home, name)}"
                 )

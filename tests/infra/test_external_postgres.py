@@ -111,3 +111,25 @@ def test_the_address_is_taken_apart_with_its_options() -> None:
     assert external_postgres.parse("postgresql://u@db.example") == external_postgres.Address(
         "db.example:5432", "filewright"
     )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql//filing:hunter2@localhost/db",
+        "postgresql://filing:p@hunter2@localhost/db",
+        "mysql://filing:hunter2@localhost/db",
+        "postgresql:///hunter2",
+        "postgresql://filing:hunter2@localhost:notaport/db",
+        "hunter2",
+    ],
+)
+def test_what_is_no_address_is_refused_without_quoting_it(url: str) -> None:
+    with pytest.raises(Unsuitable) as caught:
+        external_postgres.parse(url)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_an_address_gives_its_parts() -> None:
+    address = external_postgres.parse("postgresql://admin:p%40ss@db.example:6543/records?sslmode=require")
+    assert (address.server, address.database) == ("db.example:6543?sslmode=require", "records")

@@ -173,3 +173,17 @@ def test_nothing_of_a_process_is_guessed() -> None:
     eventually(lambda: identify(process.pid) is None, 5, "a zombie has no identity")
     assert identity is None or not identity.alive()
     process.wait()
+
+
+def test_restarts_of_long_ago_do_not_count_against_new_settings(bench: Bench) -> None:
+    """A service that died three times in its life comes up with other settings like any other."""
+    bench.apply(script("one", SLEEP))
+    bench.wait("one")
+    for number in range(1, 4):
+        os.kill(bench.pid("one"), signal.SIGKILL)
+        assert eventually(
+            lambda n=number: bench.service("one")["restarts"] == n and bench.service("one")["state"] == "well"
+        )
+    local._apply(bench.home, (script("one", SLEEP + "  # other settings"),), print)
+    local._wait(bench.home, ["one"], print)
+    assert bench.service("one")["state"] == "well"
