@@ -43,5 +43,9 @@ def verify(
     records = boxes.read_record(case)
     verdict = boxes.grade_record(case, records)
     recorded = boxes.record_and_show(case, records, verdict)
-    word = "now" if recorded.first else "before; the first verdict stands"
-    return Completed(message=f"{report_id} is {recorded.verdict.outcome}, decided {word}.")
+    decided = (
+        "decided now"
+        if recorded.first
+        else f"as decided by an earlier verify run at {recorded.decided_at:%H:%M:%S} UTC"
+    )
+    return Completed(message=f"{report_id} is {recorded.verdict.outcome}, {decided}.")

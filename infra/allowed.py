@@ -18,6 +18,7 @@ NETWORK = (
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "ALL_PROXY", "all_proxy"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
 )
+SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 # Nobody's usage is reported to anybody.
 QUIET = {
     "DO_NOT_TRACK": "1",
@@ -40,8 +41,11 @@ def inherited(surroundings: Mapping[str, str], *, network: bool = False) -> dict
 def child_environment(
     environment: Environment, surroundings: Mapping[str, str], *, network: bool = False
 ) -> dict[str, str]:
-    """The environment that every child starts from: the allow-listed names, our PATH, the quiet settings."""
-    path = os.pathsep.join([str(environment.binaries), surroundings.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+    """The environment that every child starts from: the allow-listed names, our PATH, the quiet settings.
+
+    The PATH is not the caller's: an activated environment in the calling shell would otherwise be another setting for every service.
+    """
+    path = os.pathsep.join([str(environment.binaries), *SYSTEM_PATH])
     return {**inherited(surroundings, network=network), **QUIET, "PATH": path}
 
 

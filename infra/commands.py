@@ -9,7 +9,8 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import date
 
 from infra.bootstrap import CANNOT_WORK, Stopped, bootstrap
 from infra.environment import Environment, expected
@@ -75,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _answer(options, given)
     except KeyboardInterrupt:
         print("\nInterrupted. Services that run go on: python3 -m infra status, python3 -m infra down", file=sys.stderr)
+        if options.command == "demo":
+            print("So does a filing that is under way: run the demo again to watch it to its end.", file=sys.stderr)
         return 130
 
 
@@ -154,7 +157,15 @@ def _run(options: argparse.Namespace, given: Sequence[str]) -> int:
     environment = ready(options, given, model)
     from infra import local
 
+    refuse_bad_settings()
     with local.errors_as_exit():
+        job = None
+        if options.command == "demo":
+            from infra.demo import Job, refuse_bad_request
+            from tasks.settings import settings
+
+            job = Job(options.corpus, options.report_id, options.quarter, options.department)
+            refuse(lambda: refuse_bad_request(job, settings().corpus.corpus_folder, date.today()))
         if model.real:
             from tasks.agent.models import find_model
 
@@ -162,14 +173,14 @@ def _run(options: argparse.Namespace, given: Sequence[str]) -> int:
             find_model(model.name)
             print(f"Model: {model}", flush=True)
         up = local.up(environment, home(), surroundings, model)
-        if options.command == "up":
+        if job is None:
             lines, _ = local.status_lines(home())
             print("\n".join(lines))
             print('Prefect\'s command line: eval "$(python3 -m infra env)"; stop everything: python3 -m infra down')
             return 0
-        from infra.demo import Job, run_demo
+        from infra.demo import run_demo
 
-        code = run_demo(up, Job(options.corpus, options.report_id, options.quarter, options.department))
+        code = run_demo(up, job)
         if options.down:
             for line in local.down(home()):
                 print(line)
@@ -178,9 +189,35 @@ def _run(options: argparse.Namespace, given: Sequence[str]) -> int:
         return code
 
 
+def refuse_bad_settings() -> None:
+    """Name every setting that has no right value, and end with exit code 2; nothing was started."""
+    from pydantic import ValidationError
+
+    from tasks.settings import Settings
+
+    try:
+        Settings()
+    except ValidationError as error:
+        for problem in error.errors(include_url=False, include_input=False):
+            print(f"FILEWRIGHT_{str(problem['loc'][0]).upper()}: {problem['msg']}", file=sys.stderr)
+        raise Stopped(CANNOT_WORK) from None
+
+
+def refuse(check: Callable[[], None]) -> None:
+    """Run a check of what was asked for; what it raises for a person becomes a line and exit code 2."""
+    from tasks.domain.errors import PermanentError
+
+    try:
+        check()
+    except PermanentError as error:
+        print(error, file=sys.stderr)
+        raise Stopped(CANNOT_WORK) from None
+
+
 def _say_what_runs(up: object) -> None:
     from infra.local import Up
 
     assert isinstance(up, Up)
-    print(f"The services keep running. Prefect: {up.installation.prefect_address} (password: python3 -m infra env);")
-    print(f"portal: {up.installation.portal_address}. Stop them: python3 -m infra down")
+    print(f"The services keep running. Stop them: python3 -m infra down. Portal: {up.installation.portal_address}")
+    print(f"Prefect: {up.installation.prefect_address}. It asks for one text to log in: the whole value of")
+    print("PREFECT_API_AUTH_STRING that `python3 -m infra env` prints.")

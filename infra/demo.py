@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infra.local import Up
@@ -77,24 +80,54 @@ class Progress:
         self.shown, self.at = "", 0.0
 
 
+def refuse_bad_request(job: Job, corpora: Path, today: date) -> None:
+    """Raise PermanentError, before anything starts, for a corpus or form that does not exist or a report that the form would refuse."""
+    from tasks.domain.briefs import parse_brief
+    from tasks.domain.calendar import check_report
+    from tasks.domain.errors import PermanentError
+
+    path = corpora / job.corpus / "filings" / FORM / "brief.toml"
+    names = sorted(folder.name for folder in corpora.iterdir() if (folder / "corpus.toml").exists())
+    if job.corpus not in names:
+        raise PermanentError(f"There is no corpus {job.corpus!r} in {corpora}; there are {', '.join(names) or 'none'}.")
+    try:
+        brief = parse_brief(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise PermanentError(f"{path} cannot be read: {error}") from error
+    check_report(brief, job.report_id, job.quarter, job.department, today)
+
+
 def run_demo(up: Up, job: Job) -> int:
     """0 only if the filed report is confirmed."""
     read_summary = summary_reader(up, job)
     known = read_summary()
+    if known is not None and (known.corpus, known.quarter, known.department) != (
+        job.corpus,
+        job.quarter,
+        job.department,
+    ):
+        print(
+            f"{job.report_id} is {known.quarter}, {known.department} from corpus {known.corpus} in the ledger. A report ID stands for one "
+            "request: choose another --report-id, or give the same quarter, department and corpus.",
+            file=sys.stderr,
+        )
+        return 2
     if known is not None and known.receipt:
         print(f"{job.report_id} is filed already (receipt {known.receipt}): it is not filed again, only verified.")
     runs: dict[str, str] = {}
+    stopped = ""
     for flow in ("ingest", "filing", "verify"):
         run = _under_way(up.api, flow, job) if flow == "filing" else None
         if run is None:
             run = up.api.start(f"{flow}/{flow}", job.parameters(flow))
-            print(f"{flow}: deployment {flow}/{flow}, {up.api.address}/runs/flow-run/{run['id']}", flush=True)
+            print(f"{flow}: deployment {flow}/{flow}, {up.api.address}/v2/runs/flow-run/{run['id']}", flush=True)
         else:
             print(f"{flow}: run {run['name']} is under way already and is watched to its end", flush=True)
         runs[flow] = str(run["id"])
         ended = follow(up.api, runs[flow], describe(up.api, flow, read_summary))
         if state_type(ended) != "COMPLETED":
             _explain(up.api, ended)
+            stopped = f": the {flow} run ended as {state_name(ended)}"
             break
     report = read_back(up.api, runs, read_summary)
     print()
@@ -103,7 +136,7 @@ def run_demo(up: Up, job: Job) -> int:
     if report.confirmed:
         print("The report is filed and confirmed.", flush=True)
         return 0
-    print("The report is not confirmed.", flush=True)
+    print(f"The report is not confirmed{stopped}.", flush=True)
     return 1
 
 
@@ -148,9 +181,11 @@ def describe(
         if state_type(run) != "RUNNING":
             return WAITING.get(state_type(run), state.lower())
         if flow == "filing" and (summary := read_summary()) is not None and summary.outcome is None:
+            if summary.last_tool is None:
+                return f"starting the screen and the browser, {summary.seconds:.0f} s"
             return (
                 f"turn {summary.turns}, {summary.actions} actions, {summary.searches} searches, "
-                f"{summary.seconds:.0f} s, last: {summary.last_tool or 'nothing yet'}"
+                f"{summary.seconds:.0f} s, last: {summary.last_tool}"
             )
         tasks = api.task_runs(str(run["id"]))
         done = sum(state_type(task) in FINAL for task in tasks)
@@ -171,9 +206,11 @@ def _under_way(api: PrefectApi, flow: str, job: Job) -> dict[str, Any] | None:
 
 
 def _explain(api: PrefectApi, run: dict[str, Any]) -> None:
-    """The last warnings and errors that the run logged."""
+    """What the run warned of, and where its whole log is; the reason itself is the state's message and was shown."""
     for message in api.warnings(str(run["id"]))[-5:]:
-        print(f"    {_one_line(message, 300)}", file=sys.stderr)
+        if "Traceback" not in message and not message.startswith(("Finished in state", "Encountered exception")):
+            print(f"    {_one_line(message, 300)}", file=sys.stderr)
+    print(f"    its log: prefect flow-run logs {run['id']}", file=sys.stderr)
 
 
 def _one_line(text: str, length: int = 160) -> str:

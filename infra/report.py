@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from tasks.ledger.summary import FilingSummary
 
 CONFIRMED = "confirmed"
+WIDEST = 110  # characters of a line of the table
 
 
 @dataclass(frozen=True)
@@ -86,5 +88,10 @@ def _nothing_paid(model: str) -> str:
 
 def _columns(rows: Sequence[tuple[str, str]]) -> list[str]:
     width = max(len(name) for name, _ in rows)
-    rule = "─" * (width + 2 + max(len(value) for _, value in rows))
-    return [rule, *(f"{name:<{width}}  {value}" for name, value in rows), rule]
+    rule = "─" * min(WIDEST, width + 2 + max(len(value) for _, value in rows))
+    lines = []
+    for name, value in rows:
+        # A path stays in one piece; a sentence is wrapped under its column.
+        parts = textwrap.wrap(value, WIDEST - width - 2, break_long_words=False, break_on_hyphens=False) or [""]
+        lines += [f"{name if number == 0 else '':<{width}}  {part}" for number, part in enumerate(parts)]
+    return [rule, *lines, rule]

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -54,7 +55,14 @@ KNOWN_FILED = FILED | {FilingState.NEEDS_RECONCILIATION}
 
 
 class FilingStopped(PermanentError):
-    """The attempt ended without a receipt, and the portal's list shows none."""
+    """The attempt ended without a receipt, and the portal's list shows none.
+
+    `last_words` are the model's, for the ledger only: a state's message is for every user of the Prefect server.
+    """
+
+    def __init__(self, message: str, last_words: str = "") -> None:
+        super().__init__(message)
+        self.last_words = last_words
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,7 @@ def file_report(
     group = settings()
     url = group.store.database_url.get_secret_value()
     brief = load_brief(group.corpus.corpus_folder / corpus, form)
-    check_report(brief, report_id, quarter, department)
+    check_report(brief, report_id, quarter, department, date.today())
     attempt, since = claim_patiently(
         url,
         group.filing.lease_seconds,
@@ -131,7 +139,7 @@ def file_report(
             f"{attempt.filing.id} was stopped ({stop.reason}) before anything showed that it is filed."
         ) from stop
     except FilingStopped as error:
-        outcome, reason = "stopped", str(error)
+        outcome, reason = "stopped", f"{error} Last words: {error.last_words}" if error.last_words else str(error)
         raise
     except BaseException as error:
         reason = f"{type(error).__name__}: {error}"
@@ -275,7 +283,7 @@ def _file(
                 finished=finished,
                 options=AgentOptions(effort=group.agent.effort, thread=group.agent.threads),
             )
-            failure = FilingStopped(_why(filing.id, f"ended: {result.ended}"))
+            failure = FilingStopped(_why(filing.id, f"ended: {result.ended}"), result.last_words)
     except RunStopped as stop:
         failure = FilingStopped(_why(filing.id, f"was stopped ({stop.reason})"))
         if stop.reason in UNLOOKED:

@@ -74,7 +74,7 @@ def filings_due(corpus: str, form: str, departments: list[str], quarter: str | N
     for department in departments:
         # A report that was filed by hand under another ID is this quarter's report: its run ends as AlreadyFiled.
         report_id = report_of(url, form, period, department) or report_id_for(brief, period, department)
-        check_report(brief, report_id, period, department)
+        check_report(brief, report_id, period, department, scheduled.astimezone(ZONE).date())
         identity = filing_id(form, report_id)
         attempt = next_attempt(url, identity)
         due.append(Due({"report_id": report_id, "quarter": period, "department": department}, f"{identity}:{attempt}"))

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import hypothesis
 import psycopg
 import pytest
 from psycopg import sql
@@ -24,6 +25,11 @@ from tasks.store.migrate import migrate
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CORPORA = REPOSITORY / "corpus"
+# In CI the examples are the same at each run, so that a change is judged and not its luck; elsewhere they are new each time.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("here", deadline=None)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
+
 TEMPLATE = "filewright_template"
 counter = itertools.count(1)
 

@@ -29,14 +29,17 @@ def report_id_for(brief: Brief, quarter: str, department: str) -> str:
     )
 
 
-def check_report(brief: Brief, report_id: str, quarter: str, department: str) -> None:
-    """Raise PermanentError for what the form would refuse: an unknown department, or an ID that is not of the quarter's year.
+def check_report(brief: Brief, report_id: str, quarter: str, department: str, today: date) -> None:
+    """Raise PermanentError for what the form would refuse: an unknown department, an ID that is not of the quarter's year, a quarter that
+    has not begun.
 
     The ID's beginning, up to the year, follows the brief's pattern.
     """
     check_request(report_id, quarter, department)
     report_id_for(brief, quarter, department)
     year = quarter[-4:]
+    if (int(year), int(quarter[1])) > (today.year, (today.month - 1) // 3 + 1):
+        raise PermanentError(f"{quarter} has not begun, so there is nothing to report about it yet.")
     beginning = brief.report_id_pattern.split("{year}")[0] + year
     if "{year}" in brief.report_id_pattern and not report_id.startswith(beginning):
         raise PermanentError(

@@ -18,6 +18,9 @@ class FilingSummary:
     filing_id: str
     state: str
     receipt: str | None
+    corpus: str
+    quarter: str
+    department: str
     attempt: int
     attempts: int
     outcome: str | None
@@ -47,7 +50,7 @@ def filing_summary(url: str, filing: str) -> FilingSummary | None:
                 SELECT * FROM ledger.attempts WHERE filing_id = %(filing)s
                 ORDER BY (outcome IS NOT DISTINCT FROM 'submitted') DESC, number DESC LIMIT 1
             )
-            SELECT f.id, f.state, f.receipt, a.number,
+            SELECT f.id, f.state, f.receipt, f.corpus, f.quarter, f.department, a.number,
                 (SELECT count(*) FROM ledger.attempts WHERE filing_id = f.id),
                 a.outcome, a.reason, a.model, a.folder, a.generation_id,
                 (SELECT count(*) FROM corpus.chunks WHERE generation_id = a.generation_id),
@@ -75,5 +78,5 @@ def filing_summary(url: str, filing: str) -> FilingSummary | None:
     if row is None:
         return None
     values = list(row)
-    values[16], values[17], values[18] = float(values[16]), int(values[17]), float(values[18])
+    values[19], values[20], values[21] = float(values[19]), int(values[20]), float(values[21])
     return FilingSummary(*values)

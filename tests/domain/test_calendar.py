@@ -60,7 +60,7 @@ def test_an_unknown_quarter_or_department_is_refused(brief: Brief, quarter: str,
 
 
 def test_a_report_of_the_form_passes(brief: Brief) -> None:
-    check_report(brief, "QI-2025-014", "Q3 2025", "Pharmacy")
+    check_report(brief, "QI-2025-014", "Q3 2025", "Pharmacy", date(2025, 7, 1))
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,7 @@ def test_a_report_of_the_form_passes(brief: Brief) -> None:
         ("QI-٢٠٢٥-014", "Q3 2025", "Pharmacy"),
         ("QI-2025-014", "Q3 ٢٠٢٥", "Pharmacy"),
         ("QI-2025-014 ", "Q3 2025", "Pharmacy"),
+        ("QI-2027-014", "Q1 2027", "Pharmacy"),
         ("QI-2025-014\n", "Q3 2025", "Pharmacy"),
     ],
 )
@@ -79,4 +80,4 @@ def test_what_the_form_would_refuse_is_refused_at_once(
     brief: Brief, report_id: str, quarter: str, department: str
 ) -> None:
     with pytest.raises(PermanentError):
-        check_report(brief, report_id, quarter, department)
+        check_report(brief, report_id, quarter, department, date(2026, 11, 30))

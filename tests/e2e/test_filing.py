@@ -92,7 +92,7 @@ def test_a_report_is_filed_verified_and_never_filed_again(world: World, filing_w
     assert [outcome for _, outcome, _ in attempts(world, "QI-2025-014")] == ["submitted", "already_filed"]
 
     second = verified(world, filing_worker, report_id="QI-2025-014")
-    assert second.is_completed() and "first verdict stands" in str(second.message)
+    assert second.is_completed() and "earlier verify run" in str(second.message)
     assert len(world.ledger("SELECT 1 FROM ledger.verdicts WHERE report_id = 'QI-2025-014'")) == 1
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from infra.bootstrap import Stopped
-from infra.commands import chosen_model, parser
+from infra.commands import chosen_model, parser, refuse_bad_settings
 from infra.places import ROOT
 from infra.services import Model
 
@@ -96,3 +96,18 @@ def test_without_an_environment_the_standard_library_is_enough(tmp_path: Path) -
         assert text in done.stdout + done.stderr, (words, done.stdout, done.stderr)
         assert "Traceback" not in done.stderr
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("FILEWRIGHT_MAX_TURNS", "abc"), ("FILEWRIGHT_CHUNK_SIZE", "0"), ("FILEWRIGHT_EMBEDDING_MODEL", "x")],
+)
+def test_a_wrong_setting_is_named_and_nothing_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(Stopped) as stopped:
+        refuse_bad_settings()
+    assert stopped.value.code == 2
+    shown = capsys.readouterr().err
+    assert variable in shown and "pydantic" not in shown

@@ -6,18 +6,22 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from datetime import date
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-from infra.demo import Job, Progress, _under_way, describe, follow
+from infra.demo import Job, Progress, _under_way, describe, follow, refuse_bad_request
 from infra.prefect_api import PrefectApi, PrefectUnavailable
 from infra.report import Report, table
+from tasks.domain.errors import PermanentError
 from tasks.ledger.summary import FilingSummary
+from tests.conftest import CORPORA
 
 SUMMARY = FilingSummary(
-    filing_id="qi-report/QI-2025-014", state="confirmed", receipt="RCT-1", attempt=2, attempts=2, outcome="submitted",
+    filing_id="qi-report/QI-2025-014", state="confirmed", receipt="RCT-1", corpus="sample",
+    quarter="Q3 2025", department="Pharmacy", attempt=2, attempts=2, outcome="submitted",
     reason="", model="offline", folder="/state/runs/x", generation=3, chunks=1234, recall_at_4=0.894, turns=9, actions=35,
     searches=3, denied=1, seconds=68.2, tokens=100990, dollars=0.123, last_tool="computer.type", verdict="confirmed",
 )  # fmt: skip
@@ -179,3 +183,31 @@ def test_parameters_are_small_and_named_as_the_flows_name_them() -> None:
 
     for flow in (ingest, filing, verify):
         assert set(Job().parameters(flow.name)) <= set(inspect.signature(flow.fn).parameters)
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (Job(corpus="nonsense"), "there are hipaa, sample"),
+        (Job(corpus="../corpus/sample"), "There is no corpus"),
+        (Job(report_id="QI-2025"), "not of the form"),
+        (Job(quarter="Q5 2025"), "not of the form"),
+        (Job(report_id="QI-2099-001", quarter="Q1 2099"), "has not begun"),
+        (Job(department="Plumbing"), "no department"),
+        (Job(report_id="QI-2024-014"), "does not begin with QI-2025"),
+    ],
+)
+def test_a_request_that_the_form_would_refuse_is_refused_before_anything_starts(job: Job, words: str) -> None:
+    with pytest.raises(PermanentError, match=words):
+        refuse_bad_request(job, CORPORA, date(2026, 11, 30))
+
+
+def test_the_demo_s_own_request_passes() -> None:
+    refuse_bad_request(Job(), CORPORA, date(2026, 11, 30))
+
+
+def test_a_long_reason_is_wrapped_and_a_path_is_not() -> None:
+    """The table stays readable on a terminal of ordinary width."""
+    reason = "The agent ended: no receipt, and the portal shows no report. " * 5
+    lines = table(Report({}, replace(SUMMARY, reason=reason, folder="/" + "x" * 150), "http://127.0.0.1:1"))
+    assert [line for line in lines if len(line) > 110] == [next(line for line in lines if "xxx" in line)]
