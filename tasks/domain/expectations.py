@@ -14,6 +14,9 @@ The shape, one table per question:
     terms = ["…"]                          # words that the answer must carry besides the value
     labels = ["effective", "takes effect"] # how prose names this value; another question's label beside the value refutes it
     contrasts = ["refill"]                 # words for something else, which an answer may say that it is not
+    short = ["[on|from] V"]                # how the value alone may be written; without it, V
+    statements = ["[the] rule takes effect on V"]   # sentences that state the value, each naming what it is the value of
+    remarks = ["60 days after publication"]         # true words that may follow the value
     sources = [ { document = "rule.pdf", pages = [1] } ]
 
     [questions.vote]
@@ -27,11 +30,14 @@ The shape, one table per question:
 
 Rules
 - Every question that states a regulatory fact names its sources; only `choice` may go without.
+- `short`, `statements` and `remarks` are templates (see `forms`). An answer in words that no template knows is left to a person; a
+  statement of one question is accepted beside the answer to another, so it names its subject.
 - `validate` holds the file against the corpus: each value and each term stands on each page that is named as its source.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -42,6 +48,7 @@ from tasks.domain import claims
 from tasks.domain.characters import fold
 from tasks.domain.claims import find_claims, find_identifier, find_phrase
 from tasks.domain.errors import PermanentError
+from tasks.domain.forms import parse_template, word
 
 
 class Kind(StrEnum):
@@ -55,7 +62,20 @@ class Kind(StrEnum):
 
 
 _PARSED = {Kind.DATE: claims.DATE, Kind.CITE: claims.CITE, Kind.AMOUNT: claims.AMOUNT}
-_FIELDS = {"kind", "value", "also", "terms", "labels", "contrasts", "sources", "choices", "carries"}
+_FIELDS = {
+    "kind",
+    "value",
+    "also",
+    "terms",
+    "labels",
+    "contrasts",
+    "short",
+    "statements",
+    "remarks",
+    "sources",
+    "choices",
+    "carries",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +99,9 @@ class Question:
     sources: tuple[Source, ...] = ()
     choices: tuple[str, ...] = ()
     carries: tuple[str, ...] = ()
+    short: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def places(self) -> frozenset[tuple[str, int]]:
@@ -164,7 +187,10 @@ def _question(key: str, table: Any) -> Question:
     if carries and kind is not Kind.CITATION:
         raise PermanentError(f"{where} has carries, which only kind citation uses.")
     labels, contrasts = _texts(where, "labels", table), _texts(where, "contrasts", table)
-    return Question(key, kind, values, terms, labels, contrasts, sources, choices, carries)
+    short, statements, remarks = (_templates(where, name, table) for name in ("short", "statements", "remarks"))
+    return Question(
+        *(key, kind, values, terms, labels, contrasts, sources, choices, carries), *(short, statements, remarks)
+    )
 
 
 def _list(where: str, name: str, table: Mapping[str, Any]) -> Sequence[Any]:
@@ -179,6 +205,18 @@ def _texts(where: str, name: str, table: Mapping[str, Any]) -> tuple[str, ...]:
     if not all(isinstance(text, str) and text.strip() for text in texts):
         raise PermanentError(f"{where} {name} must be a list of texts that are not empty.")
     return tuple(texts)
+
+
+def _templates(where: str, name: str, table: Mapping[str, Any]) -> tuple[str, ...]:
+    templates = _texts(where, name, table)
+    for template in templates:
+        try:
+            parse_template(template, word("V"))
+        except ValueError as error:
+            raise PermanentError(f"{where} {name}: the template {template!r} cannot be read: {error}.") from None
+        if name == "short" and "V" not in re.findall(r"\w+", template):
+            raise PermanentError(f"{where} short: the template {template!r} has no V, so it would state no value.")
+    return templates
 
 
 def _sources(where: str, raw: Any) -> tuple[Source, ...]:

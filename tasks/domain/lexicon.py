@@ -64,23 +64,7 @@ HEDGE = words(
     rumour* hearsay suggest* recommend* commenter* commented asks asked asking say said told heard claimed
     claiming example* e.g eg such similar like comparable some someone somebody somehow anyone any others people
     many critics vendor* colleague* friend* blog* wiki* internet forum* website* chatbot* memory afaik imo iirc
-    opinion* view views debat* controvers* partly half scenario dummy placeholder lorem
-    """
-)
-
-# May be harmless and may turn the statement: a person must look.
-UNSETTLED = words(
-    """
-    exclud* fail* lack* absent absence missing omit* replac* prohibit* forbid* forbad* disallow* eliminat*
-    remov* delet* strike avoid* stop* cease* abandon* discontinu* violat* exempt* unequal improper*
-    inappropriate different* differ differs discrepan* dispute* unavailable request* question* ask instance
-    delay* postpon* defer* extend* extension reschedul* moved moves moving change changed changes changing
-    amend* revis* later sooner earlier earliest latest draft* former* previous* prior old older original*
-    initial* once historic* past outgoing interim next alternativ* depend* sample test try trying attempt* check
-    verify compare* versus vs cf argu* contend* maintain* consider* deem* target* goal* aim aims aimed outlook
-    sort kind subject end ends ended ending expire* terminat* sunset* conclud* suspend* clos* less more fewer
-    few plus minus only half two three four five six seven eight nine ten week weeks confus* voluntar* partly
-    another other mention* impermissib* unlawful* illegal* concern*
+    urg* prefer* comment* warn* fear* wish* writer* opinion* view views debat* controvers* partly half scenario dummy placeholder lorem
     """
 )
 
@@ -89,43 +73,6 @@ BOUNDS = words(
     """
     about above after around before below between beyond following near over past preceding prior since till
     towards under until upto within
-    """
-)
-
-# Adds nothing to a plain statement of a fact and its source.
-NEUTRAL = words(
-    """
-    a an the this that these those it its it's he she they them their there there's here we our us i my you your
-    one ones each both same which who whom whose what when where how is are was were be been being am has have
-    had do does did will shall must can need needs needed of on in at by to for from with into onto under per
-    via as than then thus so also too just exactly precisely namely i.e ie viz upon through throughout during
-    against among and but because since while whereas although though however yet well respectively answer
-    answers answered value values date dates day days month year time deadline field fields number numbers nos
-    id ids identifier identifiers code codes name names named called known titled entitled labeled labelled
-    designated element elements data item items standard standards document documents doc docs file pdf page
-    pages p pp pg source sources citation citations cite cites cited citing reference references ref refs see
-    text passage paragraph section sections table column columns line row heading header footnote preamble
-    summary part parts title chapter rule rules ruling regulation regulations regulatory final finalized
-    finalised official officially federal register notice law legal legally statute act order modification
-    modifications modified modify modifies adopt adopts adopted adopting adoption effective effect take takes
-    taking took enter enters entered entering force come comes coming came go goes going live become becomes
-    became begin begins beginning start starts started starting apply applies applied applicable compliance
-    comply complies complying compliant complied covered entity entities required require requires requiring
-    requirement requirements mandatory mandated mandates obligated obliged due meet state states stated stating
-    says specify specifies specified specifying provide provides provided providing give gives given giving set
-    sets establish establishes established fix fixes fixed show shows shown list lists listed indicate indicates
-    indicated indicating identify identifies identified identifying describe describes described contain
-    contains contained carry carries carried carrying found find read reads according accordance pursuant based
-    support supports supported supporting note notes noted define defines defined designate designates mean
-    means meaning refer refers referred correspond corresponds use uses used using distinguish distinguishes
-    distinguished distinguishing differentiate differentiates tell tells mark marks marked report reports
-    reported reporting record records recorded fill fills filled partial partially prescription prescriptions
-    pharmacy pharmacies schedule ii drug drugs controlled substance substances retail billing transaction
-    transactions ncpdp hipaa hhs cms cfr fr usc department secretary agency publish published publication issue
-    issued issuance dated signed filed first above aforementioned full whole complete correct right true indeed
-    yes confirmed verified clear clearly certain certainly explicitly expressly directly current currently now
-    still already itself themselves follows follow below st nd rd th u.s d s ll re ve fact facts information
-    quarter annual telecommunication implementation guide version release
     """
 )
 
@@ -142,7 +89,7 @@ SETTING_ASIDE = words("not never neither nor instead opposed rather unlike")
 RESTART = words("actually but instead rather")
 
 # The verb of a new statement.
-FINITE = words("are became becomes began begins came comes is started starts takes took was")
+FINITE = words("are became becomes began begins came comes did is started starts takes took was")
 
 # Points back at what was said before.
 POINTING_BACK = words(
@@ -152,23 +99,11 @@ POINTING_BACK = words(
     """
 )
 
-# Tells the value from what it is not, and so names both.
-DISTINGUISHING = frozenset(
-    {
-        "distinguish",
-        "distinguishes",
-        "distinguishing",
-        "distinguished",
-        "differentiate",
-        "differentiates",
-        "tell",
-        "tells",
-        "from",
-    }
-)
-
 # The answer by another name: what is denied of it is denied of the value.
 ITSELF = words("answer known citation date page so source value")
+
+# Says that the value took the place of what follows.
+REPLACING = words("replaces replacing")
 
 # Stands for what was said before.
 PRONOUNS = words("this that it these those which he they so both everything all above below")

@@ -8,8 +8,9 @@ Rules
   What is plainly wrong is refuted; what nobody here can understand is indeterminate, never confirmed.
 - One refuted finding refutes the report; one indeterminate finding, or none at all, keeps it from being confirmed. The order never counts.
 - A report is one record, with the report ID, quarter and department that were asked for.
-- An answer is right if it asserts exactly the expected value (see `assertion`), states nothing else that no cited page carries, and cites
-  only pages that exist, carry the value, and are named by the expectation file.
+- An answer is right if it consists of nothing but known forms of stating the expected value (see `forms`), states nothing else that no
+  cited page carries, and cites only pages that exist, carry the value, and are named by the expectation file. An answer in other words is
+  refuted if something speaks against it (see `assertion`), else left open.
 - The same records, expectation and pages always give the same verdict. `GRADER_VERSION` changes with every change of a rule.
 """
 
@@ -29,9 +30,10 @@ from tasks.domain.characters import fold, oddities, visible
 from tasks.domain.citation import Reference, parse_citations
 from tasks.domain.claims import Claim, find_claims, find_identifier, find_phrase, implied, same_family
 from tasks.domain.expectations import Expectation, Kind, Question, missing_on_page, value_places
+from tasks.domain.forms import CITED, DENIED, OPAQUE, Row, Wording, answer_forms, read_answer, tokens
 from tasks.domain.lexicon import PUBLICATION
 
-GRADER_VERSION = "1"
+GRADER_VERSION = "2"
 
 ANSWER_LIMIT = 2000
 """Characters of an answer that are read; the longest answer of a form has a few hundred."""
@@ -203,6 +205,18 @@ def _labels(question: Question) -> tuple[str, ...]:
     return question.labels or tuple(word for word in question.key.split("_") if word not in _GENERIC_KEY_WORDS)
 
 
+def _wording(question: Question) -> Wording:
+    return Wording(
+        values=question.values,
+        terms=question.terms,
+        labels=_labels(question),
+        contrasts=question.contrasts,
+        short=question.short,
+        statements=question.statements,
+        remarks=question.remarks,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Cited:
     """A page that the answer relies on."""
@@ -232,6 +246,7 @@ class _Grading:
             for other in expectation.questions.values()
             if other.key != question.key and other.kind is question.kind and question.kind in _CLAIM_KINDS
         )
+        self.others = tuple(other for other in expectation.questions.values() if other.key != question.key)
         # Group 0 is the question itself, then one group per rival, then the document's own publication.
         published = (PUBLICATION,) if question.kind is Kind.DATE else ()
         self.labels = (_labels(question), *map(_labels, self.rivals), *published)
@@ -268,11 +283,12 @@ class _Grading:
             list(marks),
             labels=self.labels,
             contrasts=self.question.contrasts,
-            sources=sources,
             subject=self.subject,
         )
         return [
-            *self._value(folded, marks, reading, sources),
+            *self._value(
+                folded, marks, reading, sources, self._not_understood(folded, marks, reading, sources, references)
+            ),
             *self._extras(marks, reading, sources, references),
             *self._citations(references, reading),
         ]
@@ -317,10 +333,54 @@ class _Grading:
 
     # -- value ------------------------------------------------------------------------------------------------------------------------
 
+    def _not_understood(
+        self,
+        folded: str,
+        marks: Mapping[Mark, Claim | None],
+        reading: Assertion,
+        sources: str,
+        references: Sequence[Reference],
+    ) -> str | None:
+        """The words from which on the answer has no known form; None if it has one from end to end."""
+        question = self.question
+        spans: dict[tuple[int, int], str] = {}
+        on_page = set()
+        for mark, claim in marks.items():
+            text = OPAQUE
+            if mark.role is Role.CITATION:
+                text = DENIED if mark in reading.denied else CITED
+            elif mark.role is Role.VALUE:
+                text = (
+                    f"={question.values[0]}" if claim is None or set(claim.values) <= set(question.values) else OPAQUE
+                )
+            elif mark.role is Role.TERM:
+                text = folded[mark.start : mark.end].lower().replace("-", " ")
+            elif claim is not None and len(claim.values) == 1:
+                text = f"{'~' if mark.role is Role.OTHER else '='}{claim.values[0]}"
+                if mark.role is Role.OTHER and _supported(claim, sources):
+                    on_page.add(f"={claim.values[0]}")
+            spans[(mark.start, mark.end)] = text
+        row = Row(tuple(tokens(folded, spans)))
+        titles = frozenset(self.titles.get(reference.document, "") for reference in references)
+        others = tuple(map(_wording, self.others))
+        forms = answer_forms(_wording(question), others, titles, frozenset(on_page), question.kind is Kind.CITATION)
+        place = read_answer(row, *forms)
+        if place is None:
+            return None
+        return folded[row.tokens[place].start :] if place < len(row.tokens) else folded
+
     def _value(
-        self, folded: str, marks: Mapping[Mark, Claim | None], reading: Assertion, sources: str
+        self,
+        folded: str,
+        marks: Mapping[Mark, Claim | None],
+        reading: Assertion,
+        sources: str,
+        strange: str | None,
     ) -> list[Finding]:
         question, key = self.question, self.question.key
+        if strange is None and question.kind is not Kind.CITATION:
+            reason = f"The answer states {question.described}, as expected, and nothing against it."
+            return [_confirmed("value", key, reason)]
         found: list[Finding] = []
         held = [mark for mark in marks if mark.role is Role.VALUE]
         others = [mark for mark in marks if mark.role is Role.OTHER and mark not in reading.denied]
@@ -353,12 +413,11 @@ class _Grading:
                         "value", key, f"Whether the answer asserts {question.described} is open: {doubt.reason}{where}."
                     )
                 )
-        if not found and question.kind is not Kind.CITATION:
-            found.append(
-                _confirmed(
-                    "value", key, f"The answer states {question.described}, as expected, and nothing against it."
-                )
+        if strange is not None and not any(finding.outcome is Outcome.REFUTED for finding in found):
+            reason = (
+                f"The grader does not understand the answer from “{visible(strange)}” on, so a person must read it."
             )
+            found.append(_open("value", key, reason))
         return found
 
     def _absent(self, folded: str, marks: Mapping[Mark, Claim | None]) -> Finding:

@@ -7,14 +7,8 @@ are right but say more than the grader can follow.
 CONFIRMED_ANSWERS = [
     ("effective_date", "March 24, 2020\nRULE\npage 1"),
     ("effective_date", "March 24, 2020\n\n(RULE, page 1)\n"),
-    (
-        "ncpdp_field",
-        "Which NCPDP field identifies a partial fill of a Schedule II drug under rule CMS-0055-F? "
-        "460-ET Quantity Prescribed (RULE, page 1)",
-    ),
     ("citation", "RULE, page 1, names field 460-ET"),
     ("ncpdp_field", "460-ET Quantity Prescribed, published in RULE, page 1"),
-    ("effective_date", "March 24, 2020; the month is March and the year 2020 (RULE, page 1)"),
     ("effective_date", "March 24, 2020 (RULE, page 1)"),
     ("effective_date", "24 March 2020, RULE, p. 1"),
     ("effective_date", "2020-03-24 (RULE p. 1)"),
@@ -347,6 +341,12 @@ REFUTED_ANSWERS = [
 ]
 
 OPEN_ANSWERS = [
+    ("effective_date", "March 24, 2020; the month is March and the year 2020 (RULE, page 1)"),
+    (
+        "ncpdp_field",
+        "Which NCPDP field identifies a partial fill of a Schedule II drug under rule CMS-0055-F? "
+        "460-ET Quantity Prescribed (RULE, page 1)",
+    ),
     ("citation", "RULE, page 1; compliance March 24, 2020"),
     ("ncpdp_field", 'No. 460-ET, "Quantity Prescribed" (RULE, page 1)'),
     ("effective_date", "March 24, 2020 (RULE, page 1). Actually September."),

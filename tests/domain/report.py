@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from tasks.domain.expectations import parse_expectation
@@ -38,35 +40,24 @@ PAGES = {
 COUNTS = {RULE: 4, NOTICE: 2, TIMELINE: 1}
 TITLES = {RULE: "Final rule CMS-0055-F, 85 FR 4236, January 24, 2020"}
 
-EXPECTED: dict[str, Any] = {
-    "form": "qi-report",
-    "questions": {
-        "ncpdp_field": {
-            "kind": "identifier",
-            "value": "460-ET",
-            "terms": ["Quantity Prescribed"],
-            "contrasts": ["refill"],
-            "sources": [{"document": RULE, "pages": [1, 2, 4]}, {"document": NOTICE, "pages": [1]}],
-        },
-        "effective_date": {
-            "kind": "date",
-            "value": date(2020, 3, 24),
-            "labels": ["effective", "takes effect"],
-            "sources": [{"document": RULE, "pages": [1]}],
-        },
-        "compliance_date": {
-            "kind": "date",
-            "value": date(2020, 9, 21),
-            "labels": ["compliance", "comply"],
-            "sources": [{"document": RULE, "pages": [1, 4]}],
-        },
-        "citation": {
-            "kind": "citation",
-            "carries": ["ncpdp_field"],
-            "sources": [{"document": RULE, "pages": [1, 2, 4]}, {"document": NOTICE, "pages": [1]}],
-        },
-    },
+CORPUS = Path(__file__).resolve().parents[2] / "corpus" / "sample"
+SOURCES = {
+    "ncpdp_field": [{"document": RULE, "pages": [1, 2, 4]}, {"document": NOTICE, "pages": [1]}],
+    "effective_date": [{"document": RULE, "pages": [1]}],
+    "compliance_date": [{"document": RULE, "pages": [1, 4]}],
+    "citation": [{"document": RULE, "pages": [1, 2, 4]}, {"document": NOTICE, "pages": [1]}],
 }
+
+
+def _expected() -> dict[str, Any]:
+    """The sample corpus' own expectation file, so that its templates are what is tested, with the sources of the pages above."""
+    document = tomllib.loads((CORPUS / "filings" / "qi-report" / "expected.toml").read_text(encoding="utf-8"))
+    for key, sources in SOURCES.items():
+        document["questions"][key]["sources"] = sources
+    return document
+
+
+EXPECTED = _expected()
 EXPECTATION = parse_expectation(EXPECTED)
 ASKED = Asked("QI-2025-014", "Q3 2025", "Pharmacy")
 

@@ -156,6 +156,7 @@ OTHER_KINDS = parse_expectation(
             "purpose": {
                 "kind": "text",
                 "terms": ["partial fill", "Schedule II"],
+                "statements": ["it tells a partial fill of a schedule ii drug from a refill"],
                 "sources": [{"document": RULE, "pages": [1]}],
             },
         },
