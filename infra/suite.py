@@ -48,12 +48,15 @@ def run_suite(environment: Environment, surroundings: Mapping[str, str], pytest_
 
 def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
     """Run one check to its end; told to stop (SIGTERM, Ctrl-C), it stops the check too and gives it time to clean up after itself."""
+    # A shell starts background commands deaf to SIGINT, and children inherit that; a handler of ours makes it the default again.
+    deaf = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, cwd=ROOT, env=dict(variables))
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         return process.wait()
     finally:
         signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGINT, deaf)
         if process.poll() is None:
             # As Ctrl-C does: pytest ends its fixtures, and with them every browser and database.
             process.send_signal(signal.SIGINT)

@@ -21,7 +21,7 @@ def test_a_check_that_fails_gives_its_exit_code() -> None:
 
 
 def test_a_suite_that_is_told_to_stop_lets_its_check_clean_up(tmp_path: Path) -> None:
-    """SIGTERM to the command (a CI's time limit) reaches pytest as Ctrl-C does; nothing goes on in the background."""
+    """SIGTERM to the command (a CI's time limit) reaches pytest as Ctrl-C does, also where a shell had put it into the background."""
     check = f"""
 import os, time
 open({str(tmp_path / "pid")!r}, "w").write(str(os.getpid()))
@@ -30,7 +30,8 @@ try:
 except KeyboardInterrupt:
     open({str(tmp_path / "cleaned")!r}, "w").close()
 """
-    code = f"import os, sys; from infra.suite import _run; _run([sys.executable, '-I', '-S', '-c', {check!r}], dict(os.environ))"
+    ignored = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    code = f"{ignored}; import os, sys; from infra.suite import _run; _run([sys.executable, '-I', '-S', '-c', {check!r}], dict(os.environ))"
     suite = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
     try:
         pid = int(eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), what="a check"))
