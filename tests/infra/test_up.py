@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ import pytest
 from infra import local
 from infra.environment import Environment
 from infra.places import Home
+from infra.postgres import server_folder
 from infra.processes import end, marked
 from infra.services import Model
 from infra.supervisor import ask, supervised
@@ -30,6 +32,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     local.down(home)
     left = marked(home.mark)
     end(left)
+    # As root the data lies outside the state folder.
+    shutil.rmtree(server_folder(home.folder), ignore_errors=True)
     assert left == []
 
 
