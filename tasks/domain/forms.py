@@ -202,18 +202,21 @@ _naming = choice(
     word(
         "the", "field", "number", "name", "named", "called", "known", "as", "data", "element", "id", "code", "is", "and"
     ),
-    phrases("field no", "field nos"),
+    phrases("field no", "field nos", "which is"),
     _gap,
 )
+_roman = word("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
+# No word here may say more of the value before it ("in part", "at first", "by then"): such words stand only in whole phrases.
 _leading = choice(
     word(
         *(
             "source sources see cf cited citation reference ref document documents file page pages pdf of in on at from per".split()
         ),
-        *("the is are as and both also stated states says given gives found read reads according to by".split()),
-        *("section part summary dates preamble i ii iii iv v vi vii viii ix x".split()),
+        *("the is are as and stated states says given gives found read reads".split()),
     ),
-    phrases("can be found", "may be found", "published in"),
+    phrases("can be found", "may be found", "published in", "according to", "my source", "dates section"),
+    sequence(word("part", "section"), _roman, optional(sequence(_gap, word("dates")))),
+    sequence(_gap, word("summary", "preamble", "dates")),
     _gap,
 )
 
@@ -271,7 +274,10 @@ def answer_forms(
             sequence(phrases(*PUBLICATION), optional(word("date"))), phrases("date of publication", "date of issue")
         ),
     )
-    rivals = [(other.name, other.value) for other in stated if other.labels] + [(published, word(*on_page))]
+    taken = {f"={value}" for other in stated for value in other.values}
+    rivals = [(other.name, other.value) for other in stated if other.labels] + [
+        (published, word(*on_page.difference(taken)))
+    ]
     joint = optional(choice(_gap, word("of", "on")))
     which = optional(sequence(word("which", "that"), word("is", "was")))
     expected = sequence(
@@ -281,7 +287,7 @@ def answer_forms(
     wrong = choice(
         *(sequence(name, optional(sequence(joint, value))) for name, value in rivals),
         *(sequence(value, optional(_gap), which, name) for name, value in rivals),
-        sequence(_the, _competing, _name, optional(expected)),
+        sequence(_the, optional(word("expected", "proposed")), _competing, _name, optional(expected)),
         sequence(_the, _name, optional(_gap), _competing, optional(_gap)),
         *(sequence(_the, phrase(contrast)) for contrast in own.contrasts),
         word(DENIED),
@@ -305,10 +311,14 @@ def answer_forms(
     plain = [parse_template(template, own.value) for template in own.short or ("V",)]
     sentences = [parse_template(template, own.value) for template in own.statements]
     statement = citation if cites else choice(*(sequence(optional(_answer), form) for form in plain), *sentences)
-    following = remembered(choice(aside, *(parse_template(remark, own.value) for remark in own.remarks)))
+    remark = remembered(choice(*(parse_template(template, own.value) for template in own.remarks)))
     link = remembered(repeated(choice(_gap, citation)))
     statement = choice(statement, sequence(aside, repeated(_gap), word("but"), statement))
-    whole = sequence(statement, repeated(sequence(link, optional(word("and")), following)))
+    # A remark never follows what the value is not: it would be said of that.
+    whole = sequence(
+        statement,
+        *(repeated(sequence(link, optional(word("and")), following)) for following in (remark, remembered(aside))),
+    )
     beside = choice(*(parse_template(template, other.value) for other in stated for template in other.statements))
     return whole, beside, citation
 
@@ -331,7 +341,8 @@ def _name(row: Row, at: int) -> frozenset[int]:
 def read_answer(row: Row, own: Form, beside: Form, citation: Form) -> int | None:
     """None if the tokens are items of the three kinds, the question's own among them; else the place of the first token not understood.
 
-    Two items need a sign or a connective between them, except where one of them is a citation.
+    Two items need a sign or a connective between them, except where one of them is a citation; the statement of another question needs
+    more than a comma.
     """
     start = (0, True, False)
     states, fresh = {start}, {start}
@@ -342,7 +353,9 @@ def read_answer(row: Row, own: Form, beside: Form, citation: Form) -> int | None
             reached |= {(end, True, said) for end in choice(_gap, citation)(row, at)}
             lead = joined if free else _connective
             reached |= {(end, False, True) for end in sequence(lead, own)(row, at)}
-            reached |= {(end, False, said) for end in sequence(lead, beside)(row, at)}
+            # After a comma the name of another question may still belong to the value before it.
+            apart = joined if at == 0 or row.text(at - 1) in {";", "(", ")"} else _connective
+            reached |= {(end, False, said) for end in sequence(apart, beside)(row, at)}
         fresh = reached - states
         states |= fresh
     if {(len(row.tokens), True, True), (len(row.tokens), False, True)} & states:

@@ -5,6 +5,12 @@ are right but say more than the grader can follow.
 """
 
 CONFIRMED_ANSWERS = [
+    ("ncpdp_field", "Field 460-ET, Quantity Prescribed (RULE, page 1)"),
+    ("citation", "Final rule CMS-0055-F, RULE, page 1"),
+    ("effective_date", "March 24, 2020 (RULE, page 1, Part IV)"),
+    ("compliance_date", "By September 21, 2020 at the latest (RULE, page 1)"),
+    ("compliance_date", "September 21, 2020 (not August 2020, which was only expected) (RULE, page 1)"),
+    ("compliance_date", "All covered entities have until September 21, 2020 to comply (RULE, page 1)"),
     ("effective_date", "March 24, 2020\nRULE\npage 1"),
     ("effective_date", "March 24, 2020\n\n(RULE, page 1)\n"),
     ("citation", "RULE, page 1, names field 460-ET"),
@@ -123,6 +129,12 @@ CONFIRMED_ANSWERS = [
 ]
 
 REFUTED_ANSWERS = [
+    ("ncpdp_field", "Quantity Prescribed (460-ET) was used in 2009 (RULE, page 1)"),
+    ("compliance_date", "Covered entities have until September 21, 2020 to comply in part (RULE, page 1)"),
+    ("compliance_date", "One writer urged covered entities to comply by September 21, 2020 (RULE, page 1)"),
+    ("effective_date", "Comment: the rule takes effect on March 24, 2020 (RULE, page 1)"),
+    ("effective_date", "One writer preferred March 24, 2020 (RULE, page 1)"),
+    ("effective_date", "A writer urged that the rule takes effect on March 24, 2020 (RULE, page 1)"),
     ("effective_date", "March 24, 2020 (RULE, page 1). Is it January 24, 2020?"),
     ("effective_date", "March 24, 2020 is the compliance date (RULE, page 1)\nSeptember 21, 2020 (RULE, page 1)"),
     ("effective_date", "March 24, 2020 is the compliance date, September 21, 2020 the effective date (RULE, page 1)"),
@@ -341,6 +353,26 @@ REFUTED_ANSWERS = [
 ]
 
 OPEN_ANSWERS = [
+    ("ncpdp_field", "460-ET, the Fill Number field, with Quantity Prescribed (RULE, page 1)"),
+    ("ncpdp_field", "The Inspector General numbered Quantity Prescribed 460-ET (RULE, page 1)"),
+    ("ncpdp_field", "Schedule II drug (460-ET), Quantity Prescribed (RULE, page 1)"),
+    ("ncpdp_field", "460-ET Fill Number, Quantity Prescribed (RULE, page 1)"),
+    ("ncpdp_field", "Fill Number (460-ET) and Quantity Prescribed (RULE, page 1)"),
+    ("compliance_date", "September 21, 2020, not March 24, 2020, the publication date (RULE, page 1)"),
+    ("compliance_date", "A small chain must comply by September 21, 2020 (RULE, page 1)"),
+    ("compliance_date", "September 21, 2020 for Medicare Part D (RULE, page 1)"),
+    ("compliance_date", "The opioid emergency was declared on September 21, 2020 (RULE, page 1)"),
+    ("effective_date", "March 24, 2020, not September 21, 2020, the effective date (RULE, page 1)"),
+    ("effective_date", "March 24, 2020, the compliance date: September 21, 2020 (RULE, page 1)"),
+    ("effective_date", "March 24, 2020. Covered entities need not comply by September 21, 2020 (RULE, page 1)"),
+    ("effective_date", "in the 60 days to March 24, 2020 (RULE, page 1)"),
+    ("effective_date", "within 60 days of March 24, 2020 (RULE, page 1)"),
+    ("effective_date", "The rule takes effect on March 24, 2020 for small entities (RULE, page 1)"),
+    ("effective_date", "March 24, 2020 for Schedules III to V (RULE, page 1)"),
+    ("effective_date", "The paperwork law takes effect on March 24, 2020 (RULE, page 1)"),
+    ("effective_date", "The budget office reviews the rule on March 24, 2020 (RULE, page 1)"),
+    ("effective_date", "The department decided on March 24, 2020 (RULE, page 1)"),
+    ("effective_date", "The opioid emergency was declared on March 24, 2020 (RULE, page 1)"),
     ("effective_date", "March 24, 2020; the month is March and the year 2020 (RULE, page 1)"),
     (
         "ncpdp_field",

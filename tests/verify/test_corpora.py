@@ -14,6 +14,7 @@ from tasks.domain.expectations import Expectation, validate
 from tasks.domain.verdict import Asked, Outcome, Submission, grade
 from tasks.verify import read_expectation
 from tests.conftest import CORPORA
+from tests.domain.phrasings import DIFFICULT_PHRASINGS, RIGHT_PHRASINGS, WRONG_PHRASINGS
 
 Pages = dict[tuple[str, int], str]
 
@@ -87,3 +88,46 @@ def test_the_months_that_a_rule_only_expected_are_no_answer(corpus: tuple[Expect
             right, answers={**right.answers, "effective_date": f"{answer} ({source.document}, page {source.pages[0]})"}
         )
         assert grade([wrong], expectation, pages, counts(pages), ASKED).outcome is Outcome.REFUTED
+
+
+TITLES = {entry.name: entry.title for name in ("sample", "hipaa") for entry in load_manifest(CORPORA / name).documents}
+
+
+def outcomes(corpus: tuple[Expectation, Pages], phrasings: dict[str, list[str]]) -> list[tuple[Outcome, str]]:
+    """How each phrasing is graded in an otherwise right report."""
+    expectation, pages = corpus
+    right, found = record(expectation), []
+    for key, texts in phrasings.items():
+        source = expectation.questions[key].sources[0]
+        for text in texts:
+            answer = text.replace("SOURCE", f"{source.document}, page {source.pages[0]}")
+            report = replace(right, answers={**right.answers, key: answer})
+            found.append((grade([report], expectation, pages, counts(pages), ASKED, TITLES).outcome, answer))
+    return found
+
+
+def test_no_wrong_phrasing_is_confirmed_on_the_real_pages(corpus: tuple[Expectation, Pages]) -> None:
+    found = outcomes(corpus, WRONG_PHRASINGS)
+    assert len(found) > 200
+    assert [answer for outcome, answer in found if outcome is Outcome.CONFIRMED] == []
+
+
+def test_the_usual_right_phrasings_are_confirmed_on_the_real_pages(corpus: tuple[Expectation, Pages]) -> None:
+    found = outcomes(corpus, RIGHT_PHRASINGS)
+    assert len(found) > 100
+    assert [answer for outcome, answer in found if outcome is not Outcome.CONFIRMED] == []
+
+
+def test_right_phrasings_in_unknown_words_are_left_to_a_person(corpus: tuple[Expectation, Pages]) -> None:
+    found = outcomes(corpus, DIFFICULT_PHRASINGS)
+    assert found and [answer for outcome, answer in found if outcome is not Outcome.INDETERMINATE] == []
+
+
+def test_a_remark_of_the_expectation_file_needs_its_figures_on_the_cited_page(
+    corpus: tuple[Expectation, Pages],
+) -> None:
+    """The sample's page counts the 60 days from publication; the federal page does not."""
+    remark = {"effective_date": ["The rule takes effect on March 24, 2020, 60 days after publication (SOURCE)"]}
+    sample = corpus[0].questions["effective_date"].sources[0].document.startswith("sample")
+    ((outcome, _),) = outcomes(corpus, remark)
+    assert outcome is (Outcome.CONFIRMED if sample else Outcome.INDETERMINATE)
