@@ -22,6 +22,7 @@ def checks(environment: Environment, pytest_arguments: Sequence[str] = ()) -> li
     tools = environment.binaries
     return [
         ("ruff", [str(tools / "ruff"), "check", "."]),
+        ("format", [str(tools / "ruff"), "format", "--check", "--quiet", "."]),
         ("mypy", [python, "-m", "mypy"]),
         ("import-linter", [str(tools / "lint-imports")]),
         ("pytest", [python, "-m", "pytest", "-q", "--durations=10", *pytest_arguments]),

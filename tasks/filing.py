@@ -6,30 +6,27 @@ The outcome is what code reads on the receipt page or on the portal's own list, 
 
 from __future__ import annotations
 
-import base64
 import time
 import tomllib
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 from uuid import UUID
 
 from prefect import runtime, task
-from prefect.artifacts import create_image_artifact, create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
 from tasks.agent.budgets import Budgets
 from tasks.agent.client import make_client
 from tasks.agent.conversation import AgentOptions, run_agent
-from tasks.artifacts import artifact_key
+from tasks.artifacts import ProgressArtifact, show_picture
 from tasks.desktop.computer_toolset import ComputerToolset
 from tasks.desktop.options import DesktopOptions
+from tasks.desktop.outcome import listed_reference, receipt_reference
 from tasks.desktop.session import Desktop
-from tasks.desktop.tables import rows
 from tasks.domain.actions import Action, Allow, Decision, Scene
 from tasks.domain.briefs import Brief, may_commit, parse_brief
 from tasks.domain.calendar import check_report
@@ -69,14 +66,14 @@ class FilingStopped(PermanentError):
 class Receipt:
     """What code read of a filed report.
 
-    `already` is True where this attempt did not submit it; `ours` is False where no attempt of ours had the intent to submit, so that
-    somebody else filed it.
+    `already` is True where this attempt did not submit it. `ours` is True where it is news that we filed it: by this attempt, or by one
+    that was killed before it could say so.
     """
 
     filing: str
     reference: str
     already: bool
-    ours: bool = True
+    ours: bool
 
 
 @task(name="open index")
@@ -201,7 +198,7 @@ def _work(group: Settings, brief: Brief, attempt: Attempt, folder: Path, lease: 
     index = loader.submit(_index, url, attempt.generation, group.store.home / "bm25")
     try:
         with Desktop(options, url=listing, check=lease.check) as desktop:
-            reference = on_list(desktop, brief, report_id)
+            reference = listed_reference(desktop.tree(), brief, report_id)
             known = attempt.filing.receipt if attempt.state_before in KNOWN_FILED else None
             if attempt.state_before in KNOWN_FILED and (reference is None or (known and known != reference)):
                 if attempt.state_before in FILED:
@@ -213,8 +210,8 @@ def _work(group: Settings, brief: Brief, attempt: Attempt, folder: Path, lease: 
             if reference is not None:
                 if attempt.state_before not in FILED:
                     _submitted(url, attempt, reference)
-                # An attempt that had the intent to submit and was killed filed it, and nobody has verified it yet.
-                ours = attempt.state_before is FilingState.SUBMITTING
+                # Where an attempt that was killed had the intent to submit, it is ours, and perhaps not verified yet.
+                ours = attempt.filing.intended and attempt.state_before not in FILED
                 return Receipt(attempt.filing.id, reference, already=True, ours=ours)
             set_state(url, attempt, FilingState.FILLING)
             reference, intended = _file(group, brief, attempt, journal, desktop, lease, index.result())
@@ -222,7 +219,8 @@ def _work(group: Settings, brief: Brief, attempt: Attempt, folder: Path, lease: 
             return Receipt(attempt.filing.id, reference, already=not intended, ours=intended)
     finally:
         loader.shutdown(wait=False, cancel_futures=True)
-        _show_last_screenshot(group, journal, report_id)
+        if group.filing.screenshot_artifact and journal.last_screenshot is not None:
+            show_picture(journal.last_screenshot, f"last-screenshot-{report_id}", f"The last screen of {report_id}")
         journal.close()
 
 
@@ -252,7 +250,7 @@ def _file(
             intended = True
         return decision
 
-    progress = Progress(brief, filing.report_id, log)
+    progress = ProgressArtifact(f"filing-{filing.report_id}", f"{brief.title}, {filing.report_id}")
 
     def report_progress(turn: Turn) -> None:
         percent = progress.show(lambda: brief.progress(desktop.tree().title))
@@ -261,7 +259,7 @@ def _file(
     def finished() -> bool:
         return on_receipt(desktop, brief, filing.report_id) is not None
 
-    failure: FilewrightError | RunStopped
+    failure: FilewrightError
     try:
         with _client(group) as client:
             result = run_agent(
@@ -285,17 +283,15 @@ def _file(
             )
             failure = FilingStopped(_why(filing.id, f"ended: {result.ended}"), result.last_words)
     except RunStopped as stop:
-        failure = FilingStopped(_why(filing.id, f"was stopped ({stop.reason})"))
         if stop.reason in UNLOOKED:
-            failure = stop
+            raise
+        failure = FilingStopped(_why(filing.id, f"was stopped ({stop.reason})"))
     except FilewrightError as error:
         failure = error
-    if isinstance(failure, RunStopped):
-        raise failure
     reference = on_receipt(desktop, brief, filing.report_id)
     if reference is None:
         desktop.open(group.filing.portal_url + brief.list_path.format(report_id=quote(filing.report_id, safe="")))
-        reference = on_list(desktop, brief, filing.report_id)
+        reference = listed_reference(desktop.tree(), brief, filing.report_id)
     if reference is None:
         raise failure
     progress.show(lambda: 100.0)
@@ -313,69 +309,12 @@ def _submitted(url: str, attempt: Attempt, reference: str) -> None:
         ) from stop
 
 
-class Progress:
-    """The filing's progress artifact. Showing progress must not cost a filing: what fails here is logged, and the run goes on."""
-
-    def __init__(self, brief: Brief, report_id: str, log: Any) -> None:
-        self._log = log
-        self._artifact: UUID | None = None
-        self._try(lambda: self._begin(brief, report_id))
-
-    def show(self, percent: Callable[[], float]) -> str:
-        """Set the artifact to what `percent` gives; returns it as text for the log."""
-        shown = "progress unknown"
-
-        def update() -> None:
-            nonlocal shown
-            value = percent()
-            shown = f"{value:.0f} %"
-            if self._artifact is not None:
-                update_progress_artifact(artifact_id=self._artifact, progress=value)
-
-        self._try(update)
-        return shown
-
-    def _begin(self, brief: Brief, report_id: str) -> None:
-        self._artifact = create_progress_artifact(  # type: ignore[assignment]  # a coroutine only where the caller is one
-            progress=0.0, key=artifact_key(f"filing-{report_id}"), description=f"{brief.title}, {report_id}"
-        )
-
-    def _try(self, act: Callable[[], None]) -> None:
-        try:
-            act()
-        except Exception as error:
-            self._log.warning("Progress could not be shown: %s: %s", type(error).__name__, error)
-
-
 def on_receipt(desktop: Desktop, brief: Brief, report_id: str) -> str | None:
     """The receipt's reference, where the browser is on the receipt page of this very report."""
     try:
-        tree = desktop.tree()
+        return receipt_reference(desktop.tree(), brief, report_id)
     except TemporaryError:
         return None  # between two pages there is no receipt to read
-    if not urlsplit(tree.url).path.startswith(brief.receipt_path):
-        return None
-    if tree.definition(brief.receipt_labels["report_id"]) != report_id:
-        return None
-    return tree.definition(brief.receipt_labels["reference"]) or None
-
-
-def on_list(desktop: Desktop, brief: Brief, report_id: str) -> str | None:
-    """The report's reference on the portal's list, which the browser shows; None where the list says that it is not there.
-
-    Raises TemporaryError where the page shows neither: a broken page is no proof that nothing was filed.
-    """
-    tree = desktop.tree()
-    identity, reference = brief.list_columns["report_id"], brief.list_columns["reference"]
-    references = {row[reference] for row in rows(tree) if row.get(identity) == report_id and row.get(reference)}
-    if len(references) == 1:
-        return references.pop()
-    if not references and any(brief.absent.format(report_id=report_id) in line for line in tree.text):
-        return None
-    raise TemporaryError(
-        f"The portal's list shows neither report {report_id} nor that it is missing, so nothing was done. "
-        "The portal may be down or may have changed: open its list and look."
-    )
 
 
 def _why(filing: str, how: str) -> str:
@@ -404,18 +343,3 @@ def _index(url: str, identity: int, folder: Path) -> Index:
 def _flow_run() -> UUID | None:
     identity = runtime.flow_run.id
     return UUID(str(identity)) if identity else None
-
-
-def _show_last_screenshot(group: Settings, journal: LedgerJournal, report_id: str) -> None:
-    """The run's last picture as an artifact, where the setting allows it."""
-    if not group.filing.screenshot_artifact or journal.last_screenshot is None:
-        return
-    try:
-        data = base64.b64encode(journal.last_screenshot.read_bytes()).decode("ascii")
-        create_image_artifact(
-            image_url=f"data:image/png;base64,{data}",
-            key=artifact_key(f"last-screenshot-{report_id}"),
-            description=f"The last screen of {report_id}",
-        )
-    except Exception as error:
-        get_run_logger().warning("The last screenshot could not be shown: %s: %s", type(error).__name__, error)

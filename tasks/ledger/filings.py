@@ -31,6 +31,8 @@ class LeaseHeld(TemporaryError):
 
 @dataclass(frozen=True, slots=True)
 class Filing:
+    """A filing as the ledger holds it; `intended` is True once an attempt recorded its intent to submit."""
+
     id: str
     corpus: str
     form: str
@@ -39,6 +41,7 @@ class Filing:
     department: str
     state: FilingState
     receipt: str | None
+    intended: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +56,14 @@ class Attempt:
 
 def find_filing(connection: Connection, identity: str, *, lock: bool = False) -> Filing | None:
     row = connection.execute(
-        "SELECT id, corpus, form, report_id, quarter, department, state, receipt FROM ledger.filings WHERE id = %s"
-        + (" FOR UPDATE" if lock else ""),
+        "SELECT id, corpus, form, report_id, quarter, department, state, receipt, generation_id IS NOT NULL "
+        "FROM ledger.filings WHERE id = %s" + (" FOR UPDATE" if lock else ""),
         (identity,),
     ).fetchone()
     if row is None:
         return None
-    identity, corpus, form, report_id, quarter, department, state, receipt = row
-    return Filing(identity, corpus, form, report_id, quarter, department, FilingState(state), receipt)
+    identity, corpus, form, report_id, quarter, department, state, receipt, intended = row
+    return Filing(identity, corpus, form, report_id, quarter, department, FilingState(state), receipt, intended)
 
 
 def claim(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.domain.errors import PermanentError, RunStopped
 from tasks.domain.filing_states import FILED, MOVES, FilingState, check_request, move
-from tasks.ledger.filings import Attempt, LeaseHeld, end, next_attempt, renew, set_state
+from tasks.ledger.filings import Attempt, LeaseHeld, end, generation_of, next_attempt, renew, set_state
 from tests.conftest import Database
 
 Claimed = Callable[..., Attempt]
@@ -111,3 +111,30 @@ def test_a_request_of_any_text_is_refused_in_words_or_well_formed(
 
 def test_the_demo_request_is_well_formed() -> None:
     check_request("QI-2025-014", "Q3 2025", "Pharmacy")
+
+
+def test_the_intent_to_submit_and_its_generation_stay_with_the_filing(
+    database: Database, claimed: Claimed, generation: int
+) -> None:
+    first = claimed()
+    set_state(database.filing_url, first, FilingState.FILLING)
+    set_state(database.filing_url, first, FilingState.SUBMITTING)
+    with psycopg.connect(database.filing_url) as connection:
+        connection.execute(
+            "INSERT INTO corpus.generations (corpus, splitter, embedding_model, embedding_revision, fingerprint) "
+            "VALUES ('sample', 's', 'minilm', 'r', 'later')"
+        )
+    for _ in range(2):
+        expire(database)
+        later = claimed(generation=generation + 1)
+        assert later.filing.intended
+    assert generation_of(database.filing_url, later.filing.id) == generation
+
+
+def test_before_any_intent_the_last_attempt_s_generation_counts(
+    database: Database, claimed: Claimed, generation: int
+) -> None:
+    attempt = claimed()
+    assert not attempt.filing.intended
+    assert generation_of(database.filing_url, attempt.filing.id) == generation
+    assert generation_of(database.filing_url, "qi-report/QI-2025-999") is None
