@@ -168,5 +168,5 @@ def test_the_suite_runs_without_keys_and_settings_of_the_user() -> None:
 def test_the_suite_checks_everything_and_pytest_comes_last() -> None:
     """Its closing line is the last line of CI."""
     names = [name for name, _ in checks(Environment(Path("/envs/one")))]
-    assert names == ["ruff", "mypy", "import-linter", "pytest"]
+    assert names == ["ruff", "format", "mypy", "import-linter", "pytest"]
     assert "infra test" in (ROOT / ".ci" / "run").read_text()

@@ -54,7 +54,11 @@ _OUT_OF_ORDER = re.compile(r"\b(unavailable|try again|not reach\w*|went wrong|50
 _REFERENCE_LABEL = re.compile(
     r"\b(?:receipt|confirmation|filing)\b.{0,12}\b(?:reference|number|code)\b|^reference\b", re.I
 )
-_REFERENCE = re.compile(r"\b(?=[A-Z0-9-]*\d)[A-Z0-9]{2,}(?:-[A-Z0-9]+)*\b")
+# Capital letters, digits and hyphens with a digit among them; or letters before the digits with whatever OCR made of them and of the hyphen
+# between: "RcT -4432", "RCT—4432".
+_REFERENCE = re.compile(
+    r"\b(?:(?=[A-Z0-9-]*\d)[A-Z0-9]{2,}(?:-[A-Z0-9]+)*|[A-Za-z]{1,6} ?[-\u2010-\u2015_.~]? ?\d[A-Za-z0-9]*(?:-[A-Za-z0-9]+)*)\b"
+)
 _SOURCE = re.compile(r"\(([^()]+), page (\d+)\)$")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -128,7 +129,8 @@ def test_a_report_is_filed_with_the_values_of_the_passages(
         "compliance_date": f"{regulations.compliance} ({place})",
         "citation": place,
     }
-    assert reference.replace("-", "")[:6] in said.replace("-", "")
+    # Letters are what OCR confuses; the portal's references differ in their digits.
+    assert re.sub(r"\D", "", reference) in re.sub(r"\D", "", said)
     assert len(asked) >= 3
     assert len(messages) // 2 <= 25
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from infra.offline_model.clerk.clerk import _REFERENCE
 from tests.infra.clerk.dialogue import (
     Dialogue,
     calls,
@@ -436,3 +437,19 @@ def test_a_page_it_does_not_know_is_waited_for_and_then_named() -> None:
             break
     assert ended(blocks)
     assert "unavailable" in said(blocks)
+
+
+@pytest.mark.parametrize(
+    ("read", "reference"),
+    [
+        ("RCT-4432-9918", "RCT-4432-9918"),
+        ("RcT -4432-9918", "RcT -4432-9918"),
+        ("RCT—4432-9918", "RCT—4432-9918"),
+        ("4432-9918", "4432-9918"),
+        ("AB-CD12", "AB-CD12"),
+        ("Keep it for your records", None),
+    ],
+)
+def test_a_reference_is_found_in_what_ocr_makes_of_it(read: str, reference: str | None) -> None:
+    found = _REFERENCE.search(read)
+    assert (found[0] if found else None) == reference
