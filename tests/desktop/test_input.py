@@ -119,9 +119,11 @@ def test_what_is_found_down_is_released(desktop: Desktop, site: str) -> None:
     desktop.open(f"{site}/events")
     desktop.input.move(Point(700, 100))
     desktop.input.left_down()
+    # It is found down: the page has the press, as after an attempt that was killed in the middle of a drag.
+    assert eventually(lambda: [event.split()[0] for event in seen(desktop)][:1] == ["mousedown"])
     desktop.input.release_all()
-    released = ["mousedown 700,100 button0 count1", "mouseup 700,100 button0 count1"]
-    # Seen before the pointer goes on: a busy browser may report a release at the place of the motion that follows it.
-    assert eventually(lambda: seen(desktop)[:2] == released)
     desktop.input.move(Point(720, 110))
-    assert not any(event.startswith("mousedown") for event in seen(desktop)[2:])
+    # The browser may report the release where the pointer was or where the motion after it went; what counts is that it is over.
+    assert eventually(lambda: [event.split()[0] for event in seen(desktop)][:2] == ["mousedown", "mouseup"])
+    desktop.input.click(Point(700, 100))
+    assert eventually(lambda: "click 700,100 button0 count1" in seen(desktop))
