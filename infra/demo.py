@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import time
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
@@ -82,19 +81,14 @@ class Progress:
 
 def refuse_bad_request(job: Job, corpora: Path, today: date) -> None:
     """Raise PermanentError, before anything starts, for a corpus or form that does not exist or a report that the form would refuse."""
-    from tasks.domain.briefs import parse_brief
+    from tasks.briefs import load_brief
     from tasks.domain.calendar import check_report
     from tasks.domain.errors import PermanentError
 
-    path = corpora / job.corpus / "filings" / FORM / "brief.toml"
     names = sorted(folder.name for folder in corpora.iterdir() if (folder / "corpus.toml").exists())
     if job.corpus not in names:
         raise PermanentError(f"There is no corpus {job.corpus!r} in {corpora}; there are {', '.join(names) or 'none'}.")
-    try:
-        brief = parse_brief(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise PermanentError(f"{path} cannot be read: {error}") from error
-    check_report(brief, job.report_id, job.quarter, job.department, today)
+    check_report(load_brief(corpora / job.corpus, FORM), job.report_id, job.quarter, job.department, today)
 
 
 def run_demo(up: Up, job: Job) -> int:

@@ -7,7 +7,6 @@ The outcome is what code reads on the receipt page or on the portal's own list, 
 from __future__ import annotations
 
 import time
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -23,12 +22,13 @@ from tasks.agent.budgets import Budgets
 from tasks.agent.client import make_client
 from tasks.agent.conversation import AgentOptions, run_agent
 from tasks.artifacts import ProgressArtifact, show_picture
+from tasks.briefs import load_brief
 from tasks.desktop.computer_toolset import ComputerToolset
 from tasks.desktop.options import DesktopOptions
 from tasks.desktop.outcome import listed_reference, receipt_reference
 from tasks.desktop.session import Desktop
 from tasks.domain.actions import Action, Allow, Decision, Scene
-from tasks.domain.briefs import Brief, may_commit, parse_brief
+from tasks.domain.briefs import Brief, may_commit
 from tasks.domain.calendar import check_report
 from tasks.domain.errors import FilewrightError, PermanentError, RunStopped, TemporaryError
 from tasks.domain.filing_states import FILED, FilingState
@@ -147,19 +147,6 @@ def file_report(
         except FilewrightError as error:
             # What was read or raised above is the result; a lease that is not given up runs out by itself.
             get_run_logger().warning("The end of attempt %d could not be recorded: %s", attempt.number, error)
-
-
-def load_brief(corpus: Path, form: str) -> Brief:
-    """The form's brief. Raises PermanentError where the corpus has no such form or the file is wrong."""
-    if "/" in form or form.startswith("."):
-        raise PermanentError(f"{form!r} is not the name of a form.")
-    path = corpus / "filings" / form / "brief.toml"
-    try:
-        return parse_brief(tomllib.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise PermanentError(f"Corpus {corpus.name} has no form {form}: {path} is missing.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise PermanentError(f"{path} cannot be read: {error}") from error
 
 
 def claim_patiently(url: str, lease_seconds: int, **request: Any) -> tuple[Attempt, float]:

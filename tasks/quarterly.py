@@ -10,10 +10,10 @@ from prefect import runtime, task
 from prefect.client.schemas.objects import FlowRun
 from prefect.deployments import run_deployment
 
+from tasks.briefs import load_brief
 from tasks.domain.calendar import check_report, quarter_ended, report_id_for
 from tasks.domain.errors import PermanentError, TemporaryError
 from tasks.domain.filing_states import filing_id
-from tasks.filing import load_brief
 from tasks.ledger.filings import next_attempt, report_of
 from tasks.settings import settings
 
