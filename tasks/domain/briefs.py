@@ -19,7 +19,7 @@ PRESSING_KEYS = re.compile(r"\b(return|enter|kp_enter|space)\b|^ $", re.IGNORECA
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """`list_path` and `start_path` are below the portal's address, with {report_id} where it belongs.
+    """`list_path` is below the portal's address, with {report_id} where it belongs; a filing begins there.
 
     `submit` names the control whose click cannot be undone; `steps` are texts of page titles in their order, for showing progress;
     `list_columns` and `receipt_labels` map "report_id" and "reference" to the words on the page; `absent` is what the list says of a report
@@ -29,7 +29,6 @@ class Brief:
     form: str
     title: str
     list_path: str
-    start_path: str
     submit: str
     steps: tuple[str, ...]
     list_columns: Mapping[str, str]
@@ -65,7 +64,6 @@ def parse_brief(data: Mapping[str, Any]) -> Brief:
         form=_text(data, "form"),
         title=_text(data, "title"),
         list_path=_text(portal, "list"),
-        start_path=_text(portal, "start"),
         submit=_text(portal, "submit"),
         steps=tuple(steps),
         list_columns=_words(listing, "columns"),
