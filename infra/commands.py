@@ -10,7 +10,11 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, redirect_stdout
 from datetime import date
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from infra.bootstrap import CANNOT_WORK, Stopped, bootstrap
 from infra.environment import Environment, expected
@@ -18,6 +22,35 @@ from infra.places import home
 from infra.services import KEY, OFFLINE, Model
 
 DOLLARS = 2.0
+
+# Which module answers; each has run(options, environment) -> exit code.
+RETRIEVAL = {
+    "search": "infra.search_command",
+    "evaluate": "infra.evaluate_command",
+    "sweep": "infra.sweep",
+    "new": "infra.new_corpus",
+    "suggest-golden": "infra.suggest_golden",
+    "bench": "infra.bench_retrieval",
+    "bench retrieval": "infra.bench_retrieval",
+    "bench ingest": "infra.bench_ingest",
+}
+_SEARCH_EXAMPLE = """example:
+  python3 -m infra search --corpus sample --as-of 2025-09-30 "From what day is the rule in force?"
+Exit codes: 0 passages were found, 1 no index serves or the services are down, 2 a bad request, 3 nothing was found."""
+_EVALUATE_EXAMPLE = """example:
+  python3 -m infra evaluate --corpus sample --json
+Exit codes: 0 evaluated, 1 no index serves or the services are down, 2 a bad request."""
+_SWEEP_EXAMPLE = """example:
+  python3 -m infra sweep --corpus sample --plot sweep.png"""
+_NEW_EXAMPLE = """example:
+  python3 -m infra new corpus ~/policies --name policies
+Exit codes: 0 made, 1 it could not be made, 2 a bad request."""
+_SUGGEST_EXAMPLE = """examples:
+  python3 -m infra suggest-golden --corpus policies --count 30
+  python3 -m infra suggest-golden --corpus policies --accept policies-draft-3 policies-draft-5"""
+_BENCH_EXAMPLE = """examples:
+  python3 -m infra bench retrieval --chunks 100000
+  python3 -m infra bench ingest"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -45,10 +78,84 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("doctor", help="try every part of this machine and say what to do; exit code 0 if all is well")
     commands.add_parser("env", help='shell lines for the Prefect command line: eval "$(python3 -m infra env)"')
 
+    _retrieval(commands)
+
     test = commands.add_parser("test", help="linters, types, import rules and the whole test suite")
     _installing(test)
     test.add_argument("pytest", nargs="*", help="passed on to pytest, after --")
     return words
+
+
+def _retrieval(commands: Any) -> None:
+    """The words about corpora and their indexes; each says an example, and prints JSON on request."""
+    search = _word(commands, "search", "the passages that the agent would get for a question", _SEARCH_EXAMPLE)
+    search.add_argument("question")
+    search.add_argument("--corpus", required=True, help="folder below corpus/")
+    search.add_argument("--k", type=_count, default=4, help="passages at the most (default %(default)s)")
+    search.add_argument("--as-of", type=_day, metavar="DATE", help="only what was in force on this day, as 2025-09-30")
+    search.add_argument(
+        "--document", action="append", default=[], metavar="NAME", help="only this document; repeatable"
+    )
+
+    evaluate = _word(commands, "evaluate", "the index gate's table for the index that serves", _EVALUATE_EXAMPLE)
+    evaluate.add_argument("--corpus", required=True, help="folder below corpus/")
+    evaluate.add_argument("--golden", type=Path, metavar="FILE.jsonl", help="other questions than the corpus' own")
+
+    sweep = _word(
+        commands, "sweep", "chunk size and overlap against model and ranking, as table and plot", _SWEEP_EXAMPLE
+    )
+    sweep.add_argument("--corpus", default="sample", help="folder below corpus/ (default %(default)s)")
+    sweep.add_argument("--plot", type=Path, metavar="FILE.png", help="where the plot goes")
+
+    new = _word(commands, "new", "a corpus folder from a folder of files", _NEW_EXAMPLE)
+    new.add_argument("what", choices=["corpus"])
+    new.add_argument("folder", type=Path, metavar="DIR", help="the files; they are copied")
+    new.add_argument("--name", help="name of the corpus (default: from the folder's name)")
+    new.add_argument("--into", type=Path, metavar="FOLDER", help="where the corpus goes (default: the corpus folder)")
+
+    suggest = _word(commands, "suggest-golden", "draft questions for a person to accept or drop", _SUGGEST_EXAMPLE)
+    suggest.add_argument("--corpus", required=True, help="folder below corpus/")
+    suggest.add_argument("--count", type=_count, default=20, help="drafts at the most (default %(default)s)")
+    suggest.add_argument("--list", action="store_true", help="show the drafts that wait")
+    suggest.add_argument("--accept", nargs="+", default=[], metavar="ID", help="these drafts count from now on")
+    suggest.add_argument("--drop", nargs="+", default=[], metavar="ID", help="remove these drafts")
+
+    bench = _word(commands, "bench", "measure retrieval or ingest against a baseline of the same run", _BENCH_EXAMPLE)
+    bench.add_argument("what", choices=["retrieval", "ingest"])
+    bench.add_argument(
+        "--chunks", type=_counts, default=[10_000, 100_000], help="retrieval: sizes (default 10000,100000)"
+    )
+    bench.add_argument("--pages", type=_count, help="ingest: a made-up PDF of so many pages, with its memory")
+    bench.add_argument("--embed", action="store_true", help="ingest: embed the made-up PDF too")
+
+
+def _word(commands: Any, name: str, says: str, example: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=says, description=says, epilog=example, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    _installing(command)
+    command.add_argument(
+        "--json", action="store_true", help="one JSON value on standard output, everything else on standard error"
+    )
+    return command
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _counts(text: str) -> list[int]:
+    return [_count(each) for each in text.split(",")]
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"a day is written like 2025-09-30, not {text!r}") from None
 
 
 def _installing(command: argparse.ArgumentParser) -> None:
@@ -89,6 +196,8 @@ def _answer(options: argparse.Namespace, given: Sequence[str]) -> int:
         return run_suite(environment, os.environ, options.pytest)
     if options.command in {"demo", "up"}:
         return _run(options, given)
+    if options.command in RETRIEVAL:
+        return _retrieve(options, given)
     from infra import local
 
     place = home()
@@ -107,6 +216,20 @@ def _answer(options: argparse.Namespace, given: Sequence[str]) -> int:
     from infra.doctor import examine
 
     return examine(place)
+
+
+def _retrieve(options: argparse.Namespace, given: Sequence[str]) -> int:
+    """One of the words about corpora and indexes; those that look into an index do it as the read-only role."""
+    environment = ready(options, given)
+    from infra import local, session
+
+    refuse_bad_settings()
+    with local.errors_as_exit():
+        word = f"{options.command} {options.what}" if options.command == "bench" else options.command
+        if options.command in {"search", "evaluate"}:
+            session.use_installation(home())
+        return int(import_module(RETRIEVAL[word]).run(options, environment))
+    raise AssertionError("errors become an exit code")
 
 
 def chosen_model(options: argparse.Namespace, environment: dict[str, str]) -> Model:
@@ -146,7 +269,9 @@ def ready(options: argparse.Namespace, given: Sequence[str], model: Model | None
     environment = expected()
     if environment.current() and environment.complete() and not options.only_print:
         return environment
-    made = bootstrap(yes=options.yes, only_print=options.only_print, model=str(model or Model()))
+    # Standard output is the answer's where that is JSON.
+    with redirect_stdout(sys.stderr) if getattr(options, "json", False) else nullcontext():
+        made = bootstrap(yes=options.yes, only_print=options.only_print, model=str(model or Model()))
     made.enter(given)
     raise AssertionError("exec returned")
 
