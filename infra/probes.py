@@ -339,7 +339,7 @@ def accessibility(host: Host) -> Found:
 
 
 def characters(host: Host) -> Found:
-    """Whether tesseract reads English; the offline model's clerk sees through it."""
+    """Whether tesseract reads English; scanned pages are read with it, and the offline model sees through it."""
     program = host.which("tesseract")
     if program is None:
         return Found("OCR", State.MISSING, "tesseract is not installed", packages=("tesseract-ocr",))

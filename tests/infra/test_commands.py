@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
+from datetime import date
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from infra.bootstrap import Stopped
-from infra.commands import chosen_model, parser, refuse_bad_settings
+from infra.commands import RETRIEVAL, chosen_model, parser, refuse_bad_settings
 from infra.places import ROOT
 from infra.services import Model
 
@@ -111,3 +114,64 @@ def test_a_wrong_setting_is_named_and_nothing_starts(
     assert stopped.value.code == 2
     shown = capsys.readouterr().err
     assert variable in shown and "pydantic" not in shown
+
+
+@pytest.mark.parametrize("word", ["search", "evaluate", "sweep", "new", "suggest-golden", "bench"])
+def test_every_word_about_an_index_shows_an_example_and_speaks_json(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--help` is where a newcomer looks."""
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args([word, "--help"])
+    shown = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert f"python3 -m infra {word}" in shown.split("example", 1)[1] and "--json" in shown
+
+
+@pytest.mark.parametrize("module", sorted(set(RETRIEVAL.values())))
+def test_every_word_about_an_index_has_a_module_that_answers(module: str) -> None:
+    """`run(options, environment)` gives the exit code."""
+    assert list(inspect.signature(import_module(module).run).parameters) == ["options", "environment"]
+
+
+def test_a_search_takes_a_day_and_documents() -> None:
+    """As a date and a list; four passages by default, as the agent gets."""
+    line = [
+        "search",
+        "--corpus",
+        "hipaa",
+        "--as-of",
+        "2025-09-30",
+        "--document",
+        "a.pdf",
+        "--document",
+        "b.pdf",
+        "When?",
+    ]
+    options = parser().parse_args(line)
+    assert (options.question, options.k, options.as_of) == ("When?", 4, date(2025, 9, 30))
+    assert options.document == ["a.pdf", "b.pdf"] and not options.json
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["search", "When?"],
+        ["search", "--corpus", "hipaa"],
+        ["search", "--corpus", "hipaa", "--k", "0", "When?"],
+        ["search", "--corpus", "hipaa", "--k", "four", "When?"],
+        ["search", "--corpus", "hipaa", "--as-of", "30 September 2025", "When?"],
+        ["evaluate"],
+        ["new", "index", "folder"],
+        ["new", "corpus"],
+        ["bench", "filing"],
+        ["bench", "retrieval", "--chunks", "many"],
+        ["suggest-golden", "--corpus", "hipaa", "--count", "-1"],
+    ],
+)
+def test_a_bad_request_is_exit_code_2(line: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is installed or started, with the usage."""
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args(line)
+    assert ended.value.code == 2
+    assert "usage:" in capsys.readouterr().err
