@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import date, timedelta
 
 import pytest
@@ -38,7 +39,7 @@ def test_what_is_no_quarter_is_refused(text: str) -> None:
 def test_quarters_follow_each_other_without_a_gap() -> None:
     """Over leap years too."""
     quarters = [quarter(f"Q{number} {year}") for year in range(1999, 2010) for number in (1, 2, 3, 4)]
-    for earlier, later in zip(quarters, quarters[1:], strict=False):
+    for earlier, later in itertools.pairwise(quarters):
         assert earlier.last + timedelta(days=1) == later.first
 
 
