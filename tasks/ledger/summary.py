@@ -53,7 +53,9 @@ def filing_summary(url: str, filing: str) -> FilingSummary | None:
             SELECT f.id, f.state, f.receipt, f.corpus, f.quarter, f.department, a.number,
                 (SELECT count(*) FROM ledger.attempts WHERE filing_id = f.id),
                 a.outcome, a.reason, a.model, a.folder, a.generation_id,
-                (SELECT count(*) FROM corpus.chunks WHERE generation_id = a.generation_id),
+                (SELECT count(*) FROM corpus.chunks c JOIN corpus.generations g ON g.set_id = c.set_id
+                    WHERE g.id = a.generation_id AND c.document_id IN
+                        (SELECT document_id FROM corpus.generation_documents WHERE generation_id = g.id)),
                 (SELECT (evaluation #>> '{score,recall_at_4}')::float FROM corpus.generations WHERE id = a.generation_id),
                 (SELECT count(*) FROM ledger.turns t WHERE t.filing_id = f.id AND t.attempt = a.number),
                 (SELECT count(*) FROM ledger.steps s WHERE s.filing_id = f.id AND s.attempt = a.number

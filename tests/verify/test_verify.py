@@ -96,9 +96,9 @@ def add_generation(database: Database, state: str = "open") -> int:
         assert row is not None
         for number, (name, count) in enumerate(COUNTS.items()):
             document = connection.execute(
-                "INSERT INTO corpus.documents (corpus, name, sha256, reader, page_count) VALUES (%s, %s, %s, 'r', %s) "
-                "ON CONFLICT (corpus, name, sha256, reader) DO UPDATE SET reader = 'r' RETURNING id",
-                (CORPUS, name, f"{number:064x}", count),
+                "INSERT INTO corpus.documents (corpus, sha256, reader, page_count, finished_at) VALUES (%s, %s, 'r', %s, now()) "
+                "ON CONFLICT (corpus, sha256, reader) DO UPDATE SET reader = 'r' RETURNING id",
+                (CORPUS, f"{number:064x}", count),
             ).fetchone()
             assert document is not None
             connection.execute(
