@@ -17,6 +17,14 @@ WRITES_OUTSIDE = [
     ("filing", "UPDATE ledger.turns SET dollars = 0"),
     ("filing", "SELECT * FROM ledger.record_verdict('', '', '', '', 1, 'confirmed', '[]', NULL, NULL)"),
     ("filing", "CREATE TABLE ledger.mine ()"),
+    ("filing", "CREATE TABLE corpus.mine ()"),
+    ("filing", "CREATE TABLE corpus.chunks_0 PARTITION OF corpus.chunks FOR VALUES IN (0)"),
+    ("filing", "INSERT INTO corpus.chunk_sets DEFAULT VALUES"),
+    ("filing", "DROP TABLE corpus.chunks"),
+    ("audit", "SELECT corpus.open_set('c', 's', 'm', 'r', 'single')"),
+    ("audit", "SELECT corpus.index_set(1)"),
+    ("audit", "SELECT corpus.drop_set(1)"),
+    ("audit", "UPDATE corpus.chunks SET text = 'x'"),
     ("audit", "INSERT INTO ledger.verdicts DEFAULT VALUES"),
     ("audit", "UPDATE ledger.filings SET state = 'confirmed'"),
     ("audit", "DELETE FROM corpus.pages"),
@@ -24,6 +32,7 @@ WRITES_OUTSIDE = [
     ("audit", "SELECT 1 FROM portal.drafts"),
     ("portal", "SELECT 1 FROM ledger.filings"),
     ("portal", "SELECT 1 FROM corpus.pages"),
+    ("portal", "SELECT corpus.open_set('c', 's', 'm', 'r', 'single')"),
     ("portal", "CREATE TABLE portal.mine ()"),
 ]
 
