@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tasks.documents import Entry, locate
-from tasks.documents.locate import download_file
+from tasks.documents.locate import download_file, sha256_of
 from tasks.domain.errors import PermanentError, TemporaryError
 
 CONTENT = b"%PDF-1.7 the right bytes"
@@ -144,3 +145,79 @@ def test_a_file_beyond_the_limit_is_not_fetched(
     monkeypatch.setattr(sys.modules["tasks.documents.locate"], "LARGEST_FILE_BYTES", 10)
     with pytest.raises(PermanentError, match="larger than"):
         download_file(f"{publisher}/a.pdf", tmp_path / "cache" / "a.pdf", sha256=SHA256)
+
+
+def test_a_document_without_a_sha256_is_the_corpus_s_own_file_as_it_is(places: Places) -> None:
+    entry = Entry("a.pdf", "A", None, pinned=False)
+    for folder in (places.mirror, places.cache / SHA256):
+        (folder / "a.pdf").write_bytes(CONTENT)
+    with pytest.raises(PermanentError, match="not pinned"):
+        places.locate(entry)
+    committed = places.corpus / "documents" / "a.pdf"
+    for content in (CONTENT, b"changed"):
+        committed.write_bytes(content)
+        assert places.locate(entry) == committed
+
+
+def test_a_name_with_folders_is_found_in_the_mirror_and_in_the_cache(places: Places) -> None:
+    entry = Entry("2020/january/a.pdf", "A", SHA256)
+    (places.mirror / "a.pdf").write_bytes(b"another edition")
+    (places.mirror / "2020" / "january").mkdir(parents=True)
+    mirrored = places.mirror / "2020" / "january" / "a.pdf"
+    mirrored.write_bytes(CONTENT)
+    assert places.locate(entry) == mirrored
+    mirrored.unlink()
+    cached = places.cache / SHA256 / "2020" / "january" / "a.pdf"
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(CONTENT)
+    assert places.locate(entry) == cached
+
+
+def test_a_name_with_folders_is_downloaded_into_folders(publisher: str, places: Places) -> None:
+    entry = Entry("2020/a.pdf", "A", SHA256, f"{publisher}/a.pdf")
+    assert places.locate(entry, download=True) == places.cache / SHA256 / "2020" / "a.pdf"
+    assert [path.name for path in (places.cache / SHA256 / "2020").iterdir()] == ["a.pdf"]
+
+
+@pytest.mark.timeout(20)
+def test_a_mirror_with_pipes_and_broken_links_is_searched_all_the_same(places: Places) -> None:
+    os.mkfifo(places.mirror / "a.pdf")
+    (places.mirror / "b.pdf").symlink_to("nowhere")
+    (places.mirror / "c.pdf").mkdir()
+    (places.mirror / "round").symlink_to(places.mirror)
+    (places.mirror / "z.PDF").write_bytes(CONTENT)
+    assert places.locate() == places.mirror / "z.PDF"
+
+
+def test_a_mirror_file_that_changed_is_hashed_again(places: Places) -> None:
+    found = places.mirror / "other name.pdf"
+    found.write_bytes(CONTENT)
+    assert places.locate() == found
+    found.write_bytes(CONTENT[::-1])  # as long as before
+    with pytest.raises(PermanentError, match="was not found"):
+        places.locate()
+
+
+def test_a_mirror_is_read_once_however_many_documents_are_looked_for(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["tasks.documents.locate"]
+    read: list[Path] = []
+    hashed = module.sha256_of
+    monkeypatch.setattr(module, "sha256_of", lambda path: read.append(path) or hashed(path))
+    contents = [b"%d" % number for number in range(30)]
+    for number, content in enumerate(contents):
+        (places.mirror / f"{number:02}.pdf").write_bytes(content)
+    for number, content in reversed(list(enumerate(contents))):
+        entry = Entry(f"named {number}.pdf", "A", hashlib.sha256(content).hexdigest())
+        assert places.locate(entry) == places.mirror / f"{number:02}.pdf"
+    # Every file once to know it, and once more before it is returned.
+    assert len(read) == 2 * len(contents)
+
+
+@pytest.mark.timeout(20)
+def test_what_is_no_regular_file_is_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
+        with pytest.raises(OSError):
+            sha256_of(path)
