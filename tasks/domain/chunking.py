@@ -9,7 +9,8 @@ Rules
   window while something better is at hand, because it belongs to what follows.
 - The next window starts at a sentence that begins inside the overlap, else at a word there.
 - `chunk.text == page.text[chunk.start:chunk.end]`; every character of a normalised page lies in a window; starts and ends grow.
-- An id is a hash of document, page, span, splitter and text: the same input has the same id on every machine and in every index.
+- An id is a hash of source, page, span, splitter and text: the same input has the same id on every machine and in every index. The source
+  is what the document is (its bytes and how they were read), so a document with two names has one set of chunks.
 """
 
 from __future__ import annotations
@@ -42,9 +43,15 @@ def splitter_name(size: int = SIZE, overlap: int = OVERLAP) -> str:
     return f"sentence-window/{SPLITTER_VERSION}:{size}/{overlap}"
 
 
-def chunk_page(page: Page, *, size: int = SIZE, overlap: int = OVERLAP) -> tuple[Chunk, ...]:
+def source_of(sha256: str, reader: str) -> str:
+    """The source of a document's chunks: its bytes, and the reader that made pages of them."""
+    return f"{sha256} by {reader}"
+
+
+def chunk_page(page: Page, *, source: str = "", size: int = SIZE, overlap: int = OVERLAP) -> tuple[Chunk, ...]:
     """Cut one page into windows of at most `size` characters, sharing at most `overlap`; none for a page without text.
 
+    `source` goes into the ids (see `source_of`); without one the document's name does, which is enough outside of an index.
     Raises ValueError unless 0 <= overlap < size / 2: a larger overlap could leave a window no room to advance.
     """
     if size < 2 or overlap < 0 or overlap * 2 >= size:
@@ -54,16 +61,16 @@ def chunk_page(page: Page, *, size: int = SIZE, overlap: int = OVERLAP) -> tuple
     while start < len(text):
         end = _window_end(text, start, size, paragraphs, sentences)
         if text[start:end].strip():
-            chunks.append(_chunk(page, start, end, splitter_name(size, overlap)))
+            chunks.append(_chunk(page, start, end, source or page.document, splitter_name(size, overlap)))
         if end == len(text):
             break
         start = _next_start(text, start, end, overlap, sentences)
     return tuple(chunks)
 
 
-def _chunk(page: Page, start: int, end: int, splitter: str) -> Chunk:
+def _chunk(page: Page, start: int, end: int, source: str, splitter: str) -> Chunk:
     text = page.text[start:end]
-    key = json.dumps([page.document, page.number, start, end, splitter, text])
+    key = json.dumps([source, page.number, start, end, splitter, text])
     return Chunk(hashlib.sha256(key.encode()).hexdigest()[:32], page.document, page.number, start, end, text)
 
 

@@ -18,6 +18,8 @@ UPDATE corpus.documents SET reader = reader || ' of ' || name;
 ALTER TABLE corpus.documents
     DROP COLUMN name,
     ADD COLUMN finished_at timestamptz,
+    -- What the reader said of it: damaged pages, pages without text, pages whose text was recognised.
+    ADD COLUMN reason text NOT NULL DEFAULT '',
     ADD CONSTRAINT documents_by_content UNIQUE (corpus, sha256, reader);
 UPDATE corpus.documents SET finished_at = read_at;
 COMMENT ON COLUMN corpus.documents.finished_at IS 'null while pages are still being stored: a killed reading goes on where it stopped';
@@ -63,6 +65,8 @@ CREATE TABLE corpus.chunks (
 ALTER TABLE corpus.chunks ALTER COLUMN embedding SET STORAGE PLAIN;
 CREATE INDEX chunks_by_document ON corpus.chunks (set_id, document_id, page, start_offset);
 CREATE INDEX chunks_by_text ON corpus.chunks (set_id, text_sha256);
+-- Empty but while an ingest embeds: finds what is left to do, and whether anything is, without a look at the rest.
+CREATE INDEX chunks_to_embed ON corpus.chunks (set_id, document_id, page, start_offset) WHERE embedding IS NULL;
 
 -- Making, indexing and dropping a partition needs the owner's rights, so the filing worker does it through these three functions alone.
 CREATE FUNCTION corpus.open_set(wanted_corpus text, wanted_splitter text, model text, revision text, wanted_precision text)
