@@ -1,8 +1,10 @@
-"""One representation for every kind of file: unstructured's elements with page numbers, cleaned, and the page text made of them.
+"""Text, Markdown, HTML and Word files as unstructured's elements with page numbers, and what its cleaners do to every kind's words.
 
-It decides an element's category and what the cleaners do to its words. It never decides where a chunk ends.
+It decides how a table's rows are written and what the cleaners change. It never decides where a chunk ends.
 
 Rules
+- A table's row is one element, its cells with ` | ` between them; a cell that spans several rows stands in each of them, so
+  that a date stays with its law.
 - A page's text is its elements' text, one empty line between two elements; an element's text has no line end.
 - The cleaners are unstructured's for ligatures, byte-mangled quotes and blanks, after and before our own normalisation, which keeps
   dashes. `clean_dashes` and `clean_non_ascii_chars` would destroy `460–ET` and are not used.
@@ -12,17 +14,18 @@ Rules
 from __future__ import annotations
 
 import codecs
+import copy
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tasks.documents.layout import Block
 from tasks.documents.unstructured_setup import prepare, use_blank_english
-from tasks.domain.passages import Page
-from tasks.domain.text import join_lines, normalise
+from tasks.domain.text import join_lines, normalise, write_raised
 
 if TYPE_CHECKING:
+    from lxml.html import HtmlElement
     from unstructured.documents.elements import Element
 
 _LEADERS = re.compile(r"(?:\s*\.){4,}\s*|(?:\s*\*){3,}\s*|_{4,}")
@@ -30,33 +33,20 @@ _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 PARTITIONED_SUFFIXES = frozenset({".txt", ".md", ".html", ".htm", ".docx"})
 
 
-def elements_from_blocks(blocks: Iterable[Block], *, name: str, page: int, known: frozenset[str]) -> list[Element]:
-    """Elements of one printed page: broken lines joined with the document's own vocabulary, cleaned, numbered."""
-    prepare()
-    from unstructured.documents.elements import ElementMetadata, ListItem, NarrativeText, Text, Title
+def elements_from_file(path: Path, *, suffix: str) -> Iterator[Element]:
+    """Elements of a text, Markdown, HTML or Word file (`suffix`) by unstructured's partitioner, a table's rows each by itself.
 
-    categories: dict[str, type[Text]] = {"heading": Title, "item": ListItem, "row": Text, "paragraph": NarrativeText}
-    elements: list[Element] = []
-    for block in blocks:
-        text = clean(join_lines(block.lines, known))
-        if _says_something(text):
-            metadata = ElementMetadata(filename=name, page_number=page)
-            elements.append(categories[block.kind](text=text, metadata=metadata))
-    return elements
-
-
-def elements_from_file(path: Path, *, name: str) -> list[Element]:
-    """Elements of a text, Markdown, HTML or Word file by unstructured's partitioner, cleaned; page 1 where the kind has no pages.
-
-    Raises ImportError when the optional reader of that kind is not installed, UnicodeError for bytes that are no text, and whatever
-    the partitioner raises for a bad file.
+    Their texts still have their lines. Page 1 where the kind has no pages. Raises ImportError when the optional reader of
+    that kind is not installed, UnicodeError for bytes that are no text, and whatever the partitioner raises for a bad file.
+    Memory grows with the file, some twenty times its size.
     """
     use_blank_english()
-    suffix = path.suffix.lower()
+    from unstructured.documents.elements import Text
+
     if suffix == ".docx":
         from unstructured.partition.docx import partition_docx
 
-        found = partition_docx(filename=str(path))
+        found = partition_docx(file=with_marks(path))
     else:
         if suffix == ".txt":
             from unstructured.partition.text import partition_text as partition
@@ -67,22 +57,151 @@ def elements_from_file(path: Path, *, name: str) -> list[Element]:
         else:
             raise ValueError(f"no partitioner for {suffix!r}")
         text = decode(path.read_bytes(), declared=suffix in (".html", ".htm"))
+        if suffix in (".html", ".htm"):
+            text = with_whole_rows(text)
         found = partition(text=text) if text.strip() else []
-    elements = []
     for element in found:
-        element.text = clean(element.text)
-        element.metadata.filename = name
-        element.metadata.page_number = element.metadata.page_number or 1
-        if _says_something(element.text):
-            elements.append(element)
-    return elements
+        if element.category == "Table" and element.metadata.text_as_html:
+            for row in rows_of(element.metadata.text_as_html):
+                yield Text(text=row, metadata=element.metadata)
+        else:
+            yield element
+
+
+CELL_BORDER = " | "
+_MOST_SPANNED = 1_000
+
+
+def rows_of(table: str) -> list[str]:
+    """The rows of a table in HTML, each as its cells' text in order with a stroke between them; a cell that spans rows
+    stands in each."""
+    from lxml import html
+
+    rows = []
+    for row in _grid(html.fromstring(table)):
+        cells = [" ".join(cell.text_content().split()) for cell in row]
+        rows.append(CELL_BORDER.join(cell for cell in cells if cell))
+    return [row for row in rows if row]
+
+
+def _grid(table: HtmlElement) -> list[list[HtmlElement]]:
+    """Cells row by row, with those of earlier rows that span into a row at their place."""
+    hanging: dict[int, tuple[HtmlElement, int]] = {}
+    grid = []
+    for row in table.iter("tr"):
+        if next(row.iterancestors("table"), table) is not table:
+            continue
+        cells: dict[int, HtmlElement] = {}
+        for at, (cell, left) in list(hanging.items()):
+            cells[at] = cell
+            hanging[at] = (cell, left - 1)
+            if left == 1:
+                del hanging[at]
+        at = 0
+        for cell in row:
+            if cell.tag not in ("td", "th"):
+                continue
+            while at in cells:
+                at += 1
+            cells[at] = cell
+            if _span(cell, "rowspan") > 1:
+                hanging[at] = (cell, _span(cell, "rowspan") - 1)
+            at += _span(cell, "colspan")
+        grid.append([cells[at] for at in sorted(cells)])
+    return grid
+
+
+def _span(cell: HtmlElement, name: str) -> int:
+    value = cell.get(name, "1").strip()
+    return min(int(value), _MOST_SPANNED) if value.isascii() and value.isdigit() and int(value[:6]) > 0 else 1
+
+
+def with_whole_rows(page: str) -> str:
+    """A web page whose spanning cells are repeated in each row and whose raised numbers are marked: unstructured drops both
+    attributes.
+
+    The rule for raised characters is `write_raised`. A page that lxml cannot parse stays as it is.
+    """
+    from lxml import etree, html
+
+    if not page.strip():
+        return page
+    try:
+        root = html.document_fromstring(page)
+    except (etree.LxmlError, ValueError):
+        return page
+    for table in root.iter("table"):
+        rows = [row for row in table.iter("tr") if next(row.iterancestors("table"), None) is table]
+        if not any(cell.get("rowspan") for row in rows for cell in row if isinstance(cell.tag, str)):
+            continue
+        for row, cells in zip(rows, _grid(table), strict=True):
+            own = set(row)
+            row[:] = [cell if cell in own else copy.deepcopy(cell) for cell in cells]
+            for cell in row:
+                cell.attrib.pop("rowspan", None)
+    for mark in list(root.iter("sup")):
+        if len(mark) <= 1 and mark.text_content().strip():
+            _write_mark(mark)
+    return str(html.tostring(root, encoding="unicode"))
+
+
+def _write_mark(mark: HtmlElement) -> None:
+    raised = mark.text_content().strip()
+    previous = mark.getprevious()
+    parent = mark.getparent()
+    if parent is None:
+        return
+    before = (previous.tail or previous.text_content()) if previous is not None else (parent.text or "")
+    before = before[-8:] or " "
+    text = before + raised + (mark.tail or "")[:1]
+    mask = [len(before) <= at < len(before) + len(raised) for at in range(len(text))]
+    written = write_raised(text, mask)[len(before) :]
+    for child in list(mark):
+        mark.remove(child)
+    mark.text = written.removesuffix((mark.tail or "")[:1]) if mark.tail else written
+    mark.tag = "span"
+
+
+def with_marks(path: Path) -> BytesIO:
+    """A Word file whose raised runs are written by `write_raised`, in memory; unstructured reads only their characters."""
+    from docx import Document
+
+    document = Document(str(path))
+    for paragraph in _paragraphs(document.element.body):
+        before = ""
+        runs = list(paragraph.iter(f"{_W}r"))
+        for at, run in enumerate(runs):
+            texts = list(run.iter(f"{_W}t"))
+            text = "".join(each.text or "" for each in texts)
+            raised = run.find(f"{_W}rPr/{_W}vertAlign")
+            if text and raised is not None and raised.get(f"{_W}val") == "superscript":
+                after = (
+                    "".join(each.text or "" for each in runs[at + 1].iter(f"{_W}t"))[:1] if at + 1 < len(runs) else ""
+                )
+                mask = [False] * len(before) + [True] * len(text) + [False] * len(after)
+                text = write_raised(before + text + after, mask)[len(before) :].removesuffix(after)
+                texts[0].text = text
+                for each in texts[1:]:
+                    each.text = ""
+            before = (before + text)[-8:]
+    content = BytesIO()
+    document.save(content)
+    content.seek(0)
+    return content
+
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+
+
+def _paragraphs(body: Any) -> Iterator[Any]:
+    yield from body.iter(f"{_W}p")
 
 
 def decode(content: bytes, *, declared: bool) -> str:
     """The text of a file: by its byte order mark, by its own declaration (HTML), as UTF-8, else as Windows-1252.
 
-    unstructured guesses encodings by statistics, which takes a dash of a short file for a letter. Raises UnicodeError for bytes that are
-    no text: a NUL without a byte order mark, or an encoding that does not fit.
+    unstructured guesses encodings by statistics, which takes a dash of a short file for a letter. Raises UnicodeError for
+    bytes that are no text: a NUL without a byte order mark, or an encoding that does not fit.
     """
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8-sig"),
@@ -114,13 +233,7 @@ def clean(text: str) -> str:
     return normalise(clean_extra_whitespace(clean_ligatures(replace_unicode_quotes(text))))
 
 
-def pages_from_elements(elements: Sequence[Element], *, name: str, count: int) -> tuple[Page, ...]:
-    """Pages 1 to `count` with their stored text; a page without elements has an empty text."""
-    texts: dict[int, list[str]] = {number: [] for number in range(1, count + 1)}
-    for element in elements:
-        texts.setdefault(element.metadata.page_number or 1, []).append(element.text)
-    return tuple(Page(name, number, "\n\n".join(texts[number])) for number in sorted(texts))
-
-
-def _says_something(text: str) -> bool:
-    return any(character.isalnum() for character in text)
+def text_of(lines: Sequence[str], known: frozenset[str]) -> str:
+    """One element's stored text from its lines; empty when it has no letter or digit."""
+    text = clean(join_lines(lines, known))
+    return text if any(character.isalnum() for character in text) else ""

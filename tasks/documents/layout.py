@@ -14,6 +14,10 @@ Rules for a line after the block of lines before it, first row that applies
     it is indented against the column's left edge                                     new block, unless it hangs below a bullet
     the distance is more than 1.3 times the usual one, in the same column             new block
     otherwise (the next line, or the top of the next column)                          same block
+
+Footnotes are moved behind the body of their page, in order, so that a paragraph goes on in the next column: lines of a type
+smaller than 0.9 of the body's, from one that begins with a footnote's number to the end of that column or of that type,
+where no line of the body's type stands below them in their column.
 """
 
 from __future__ import annotations
@@ -28,7 +32,9 @@ MARGIN_SHARE = 0.12
 """The part of a page's height at its top and at its bottom in which running heads and feet stand."""
 
 _BULLET = re.compile(r"\s*(?:[•■○▪●\uf0b7\uf0a7]|\* (?=\w))")
-_ENDS = re.compile(r"[.:;)]\d{0,2}\s*\Z")
+_ENDS = re.compile(r"[.:;)](?:\d{0,2}|\[[\d,–-]+\])\s*\Z")
+_NOTE = re.compile(r"\s*\[\d{1,3}\] ")
+_NOTE_SIZE = 0.9
 _SAME_EDGE = 2.5
 _SMALLEST_INDENT, _LARGEST_INDENT = 4.0, 30.0
 _CELL_SHIFT = 30.0
@@ -40,8 +46,8 @@ _OTHER_SIZE = 0.12
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of text with its place: `baseline` of its first and `last_baseline` of its last character (they differ after a word
-    broken over two lines), `size` the height of its type, `italic` whether all of it slants, `gaps` the x positions at which text goes
-    on after a wide blank."""
+    broken over two lines), `size` the height of its type, `italic` whether all of it slants, `gaps` the x positions at which
+    text goes on after a wide blank."""
 
     text: str
     left: float
@@ -85,6 +91,33 @@ def group_lines(lines: Sequence[Line]) -> tuple[Block, ...]:
         else:
             blocks[-1].append(line)
     return tuple(Block(_kind(block, cells, pitch), tuple(line.text for line in block)) for block in blocks)
+
+
+def footnotes_last(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """The page's lines with its footnotes behind all others; by the rule at the head of this module. No line is lost or changed."""
+    sizes = Counter[float]()
+    for line in lines:
+        sizes[round(line.size, 1)] += len(line.text)
+    body_size = sizes.most_common(1)[0][0] if sizes else 0.0
+    notes: set[int] = set()
+    for start, line in enumerate(lines):
+        if start in notes or not _NOTE.match(line.text) or line.size >= _NOTE_SIZE * body_size:
+            continue
+        run = [start]
+        for at in range(start + 1, len(lines)):
+            below = lines[at].baseline < lines[at - 1].baseline and abs(lines[at].left - line.left) <= _LARGEST_INDENT
+            if not below or lines[at].size >= _NOTE_SIZE * body_size:
+                break
+            run.append(at)
+        lowest, right = lines[run[-1]].baseline, max(lines[at].right for at in run)
+        if not any(
+            other.baseline < lowest and other.left < right and other.right > line.left
+            for at, other in enumerate(lines)
+            if at not in run and other.size >= _NOTE_SIZE * body_size
+        ):
+            notes.update(run)
+    kept = [line for at, line in enumerate(lines) if at not in notes]
+    return (*kept, *(lines[at] for at in sorted(notes)))
 
 
 def _starts_block(line: Line, block: list[Line], edges: list[float], cells: list[float], pitch: float) -> bool:

@@ -1,10 +1,11 @@
 """How extracted text becomes the text that is stored: characters, line ends, hyphens, page furniture.
 
-It decides which characters survive, how broken lines are joined, and which lines belong to the page and not to the document. It never
-guesses words from a dictionary of English: the only vocabulary is the document's own.
+It decides which characters survive, how broken lines are joined, and which lines belong to the page and not to the document.
+It never guesses words from a dictionary of English: the only vocabulary is the document's own.
 
 Rules
-- Dashes are facts. `460–ET` (en dash) and `460-ET` (hyphen) are both kept as they are written; matching them is the reader's business.
+- Dashes are facts. `460–ET` (en dash) and `460-ET` (hyphen) are both kept as they are written; matching them is the reader's
+  business.
 - A hyphen at a line end is ambiguous: `adminis-/trative` is one word, `third-/party` is two. `joins_words` decides by this table,
   first row that applies:
 
@@ -16,16 +17,15 @@ Rules
       otherwise                                                                      parts join      adminis-/trative
 
 - An en or em dash at a line end is followed by no blank, unless a blank stands before it (`Part C –/Simplification`).
-- A line is furniture when it stands in a page's margin and its wording (digits left out) returns in the margins of other pages, or when it
-  is a page number there, or a typesetter's imprint anywhere. A bare number is a page number only if it counts along with the pages:
-  the last line of a column may be one too.
+- A line is furniture when it stands in a page's margin and its wording (digits left out) returns in the margins of other
+  pages, or when it is a page number there, or a typesetter's imprint anywhere. A bare number is a page number only if it
+  counts along with the pages: the last line of a column may be one too.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -66,9 +66,9 @@ _PAGE_NUMBER = re.compile(
 def normalise(text: str) -> str:
     """Clean characters and blanks of `text`, keeping its line structure; applying it twice changes nothing more.
 
-    Ligatures are spelled out, private-use bullets become `•`, doubled single quotes one double quote, blank-like characters one blank.
-    NUL, other controls, lone surrogates and invisible format characters go, soft hyphens too. Dashes stay as they are. Runs of blanks
-    become one, no line starts or ends with a blank, and no more than one empty line stands between two lines.
+    Ligatures are spelled out, private-use bullets become `•`, doubled single quotes one double quote, blank-like characters
+    one blank. NUL, other controls, lone surrogates and invisible format characters go, soft hyphens too. Dashes stay as they
+    are. Runs of blanks become one, no line starts or ends with a blank, and no more than one empty line stands between two lines.
     """
     text = _INVISIBLE.sub("", text)
     text = unicodedata.normalize("NFC", text).translate(_CHARACTERS)
@@ -155,8 +155,8 @@ def join_lines(lines: Sequence[str], known: frozenset[str]) -> str:
 def leftover_hyphens(text: str) -> tuple[str, ...]:
     """Places in stored text that still show a line-break hyphen, with a little context; empty for clean text.
 
-    The index gate demands none. Looked for: PDFium's mark, a soft hyphen, and a hyphen before a line end or a blank that a lower-case
-    letter follows (a suspended hyphen as in "over- or inappropriate" is the writer's own and is not one).
+    The index gate demands none. Looked for: PDFium's mark, a soft hyphen, and a hyphen before a line end or a blank that a
+    lower-case letter follows (a suspended hyphen as in "over- or inappropriate" is the writer's own and is not one).
     """
     pattern = rf"{LINE_BREAK_HYPHEN}|\u00ad|(?<=[^\W\d_])-(?:\n|[ ](?!(?:and|or|to|nor|but|und|through)\b))(?=[a-z])"
     return tuple(text[max(0, match.start() - 20) : match.end() + 20] for match in re.finditer(pattern, text))
@@ -164,8 +164,8 @@ def leftover_hyphens(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Furniture:
-    """What a document prints on every page: `running` holds keys of running heads and feet, `offsets` the differences between printed
-    and counted page numbers."""
+    """What a document prints on every page: `running` holds keys of running heads and feet, `offsets` the differences
+    between printed and counted page numbers."""
 
     running: frozenset[str] = frozenset()
     offsets: frozenset[int] = frozenset({0})
@@ -176,23 +176,187 @@ def furniture_key(line: str) -> str:
     return " ".join(re.sub(r"\d+", " ", line).lower().split())
 
 
-def learn_furniture(margins: Sequence[Sequence[str]]) -> Furniture:
-    """What returns in the margins of a document's pages; `margins` holds, from page 1, the lines in each page's top or bottom margin.
+LONG_STRETCH = 10
+"""Pages in a row (left and right pages may differ) on which a line in the margin returns to be a running head of a chapter."""
 
-    A line runs when at least two pages, and at least a third of them (left and right pages may differ, chapters too), carry it. A bare
-    number is a page number when as many pages print it with the same distance from the page's own count, or when it is that count.
+
+class Margins:
+    """Learns, page by page, what returns in the margins of a document; memory grows with distinct lines, not with pages.
+
+    A line runs when at least two pages, and at least a third of them (left and right pages may differ, chapters too), carry
+    it, or when it has letters and stands on at least every second page of a stretch with LONG_STRETCH of them. A bare number
+    is a page number when as many pages print it with the same distance from the page's own count, or when it is that count.
     """
-    needed = max(2, -(-len(margins) // 3))
-    lines = Counter(key for page in margins for key in {furniture_key(line) for line in page})
-    distances = Counter(
-        distance
-        for count, page in enumerate(margins, start=1)
-        for distance in {int(line.strip()) - count for line in page if _BARE_NUMBER.match(line.strip())}
+
+    def __init__(self) -> None:
+        self._pages = 0
+        self._lines: dict[str, _Returns] = {}
+        self._distances: dict[int, _Returns] = {}
+
+    def add(self, lines: Iterable[str]) -> None:
+        """The lines in the top and bottom margin of the next page."""
+        self._pages += 1
+        stripped = [line.strip() for line in lines]
+        for key in {furniture_key(line) for line in stripped}:
+            self._lines.setdefault(key, _Returns()).on(self._pages)
+        for distance in {int(line) - self._pages for line in stripped if _BARE_NUMBER.match(line)}:
+            self._distances.setdefault(distance, _Returns()).on(self._pages)
+
+    def furniture(self) -> Furniture:
+        """What the pages given so far have in common."""
+        needed = max(2, -(-self._pages // 3))
+        return Furniture(
+            running=frozenset(
+                key
+                for key, seen in self._lines.items()
+                if key and (seen.pages >= needed or (seen.longest >= LONG_STRETCH and any(map(str.isalpha, key))))
+            ),
+            offsets=frozenset({0})
+            | {
+                distance
+                for distance, seen in self._distances.items()
+                if seen.pages >= needed or seen.longest >= LONG_STRETCH
+            },
+        )
+
+
+@dataclass(slots=True)
+class _Returns:
+    """On how many pages something stands, and on how many of its longest stretch."""
+
+    pages: int = 0
+    longest: int = 0
+    _last: int = -9
+    _stretch: int = 0
+
+    def on(self, page: int) -> None:
+        self.pages += 1
+        self._stretch = self._stretch + 1 if page - self._last <= 2 else 1
+        self.longest = max(self.longest, self._stretch)
+        self._last = page
+
+
+def learn_furniture(margins: Iterable[Iterable[str]]) -> Furniture:
+    """What returns in the margins of a document's pages, given from page 1; the rule is that of `Margins`."""
+    learned = Margins()
+    for page in margins:
+        learned.add(page)
+    return learned.furniture()
+
+
+_MARK = re.compile(r"[0-9]{1,3}(?:[,–-][0-9]{1,3})*,?")
+_SUPERSCRIPT = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
+_POWER = re.compile(r"[-+−–]?[0-9]+")
+_UNIT = re.compile(r"(?:(?<=[^A-Za-z])|\A)(?:[A-Za-z]|[ckmnµd]m|ft|in|yd|mi)\Z")
+
+
+def write_raised(text: str, raised: Sequence[bool], notes: frozenset[str] = frozenset()) -> str:
+    """`text` of one line with its raised characters written by the table at the head of this module.
+
+    `raised` has a value for each character; `notes` are the numbers of the footnotes on the same page. Every character of
+    `text` is kept in order (digits as superscript ones where they are exponents); blanks and brackets are added.
+    """
+    pieces: list[str] = []
+    end = 0
+    for start, stop in _raised_runs(raised):
+        pieces.append(text[end:start])
+        pieces.append(_raised_run(text[start:stop], text[:start], text[stop:], notes))
+        end = stop
+    return "".join([*pieces, text[end:]])
+
+
+def _raised_runs(raised: Sequence[bool]) -> Iterable[tuple[int, int]]:
+    start = None
+    for at, high in enumerate([*raised, False]):
+        if high and start is None:
+            start = at
+        elif not high and start is not None:
+            yield start, at
+            start = None
+
+
+def _raised_run(run: str, before: str, after: str, notes: frozenset[str]) -> str:
+    number = _MARK.fullmatch(run) is not None
+    if not before.strip():
+        return f"[{run}] " if number and after.strip() else run
+    last = before[-1]
+    if last.isdigit() and after[:1] in {"/", "⁄"}:
+        return f" {run}"
+    if last.isdigit() and _POWER.fullmatch(run) and run not in notes:
+        return run.translate(_SUPERSCRIPT)
+    if number and after[:1] not in {"/", "⁄"}:
+        return run.translate(_SUPERSCRIPT) if _POWER.fullmatch(run) and _UNIT.search(before) else f"[{run}]"
+    if _POWER.fullmatch(run) and _UNIT.search(before):
+        return run.translate(_SUPERSCRIPT)
+    letter = len(run) == 1 and "a" <= run <= "z" and not after[:1].isalnum()
+    if letter and ((before[-3:].isalpha() and len(before) >= 3) or last in ".,;:)]”’\"'"):
+        return f"[{run}]"
+    return run
+
+
+def garbled(text: str) -> bool:
+    """Whether most of a text layer cannot be text: at least 20 visible characters, over 30 % of which have no meaning by their code
+    (replacement, private-use, unassigned or control characters), as a font without its table of characters gives."""
+    visible = [character for character in text if not character.isspace() and character != LINE_BREAK_HYPHEN]
+    senseless = sum(
+        character == "\ufffd" or unicodedata.category(character) in {"Co", "Cn", "Cc", "Cs"} for character in visible
     )
-    return Furniture(
-        running=frozenset(key for key, pages in lines.items() if key and pages >= needed),
-        offsets=frozenset({0} | {distance for distance, pages in distances.items() if pages >= needed}),
-    )
+    return len(visible) >= 20 and senseless > 0.3 * len(visible)
+
+
+_CLOSING = re.compile(r"^\s*(?:\[FR Doc\.?\s|BILLING CODE\s+\S)")
+_REGISTER = re.compile(r"\bFederal Register\s*/\s*Vol\.")
+_OPENING = re.compile(r"^\s*AGENCY:")
+
+
+def closes_register_document(line: str) -> bool:
+    """Whether a line is one with which a document in the Federal Register ends."""
+    return _CLOSING.match(line) is not None
+
+
+def is_register_page(lines: Iterable[str]) -> bool:
+    """Whether a page carries the Federal Register's running head."""
+    return any(_REGISTER.search(line) for line in lines)
+
+
+def foreign_lines(lines: Sequence[str], *, first: bool, last: bool) -> tuple[int, int]:
+    """Which lines of a Federal Register page are the document's own: `lines[start:stop]`.
+
+    `first` and `last` say whether it is the document's first and last page; a page between them is all its own. Where more than one
+    document of a single page could be meant, nothing is cut.
+    """
+    start, stop = 0, len(lines)
+    if not (first or last):
+        return start, stop
+    ends = _closings(lines)
+    if first and last:
+        openings = [at for at, line in enumerate(lines) if _OPENING.match(line)]
+        if len(openings) != 1:
+            return start, stop
+        start = max((end for end in ends if end <= openings[0]), default=0)
+        return start, min((end for end in ends if end > openings[0]), default=stop)
+    if first:
+        cut = max(ends, default=0)
+        openings = [at for at, line in enumerate(lines) if _OPENING.match(line)]
+        return (start, stop) if cut >= stop or (openings and openings[-1] < cut) else (cut, stop)
+    return start, min(ends, default=stop)
+
+
+def _closings(lines: Sequence[str]) -> list[int]:
+    """Positions after the last line of each document's end: its `[FR Doc.` lines to the bracket, and its billing code."""
+    ends: list[int] = []
+    at = 0
+    while at < len(lines):
+        if not _CLOSING.match(lines[at]):
+            at += 1
+            continue
+        if "BILLING" not in lines[at]:
+            at += next((more for more, line in enumerate(lines[at : at + 3]) if "]" in line), 0)
+        at += 1
+        if at < len(lines) and _CLOSING.match(lines[at]):
+            continue
+        ends.append(at)
+    return ends
 
 
 def is_furniture(line: str, *, page: int, in_margin: bool, furniture: Furniture) -> bool:
