@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from bisect import bisect_left, bisect_right
 
 from tasks.domain.passages import Chunk, Page
 
@@ -51,7 +52,8 @@ def source_of(sha256: str, reader: str) -> str:
 def chunk_page(page: Page, *, source: str = "", size: int = SIZE, overlap: int = OVERLAP) -> tuple[Chunk, ...]:
     """Cut one page into windows of at most `size` characters, sharing at most `overlap`; none for a page without text.
 
-    `source` goes into the ids (see `source_of`); without one the document's name does, which is enough outside of an index.
+    `source` goes into the ids (see `source_of`); without one the document's name does, which is enough outside of an index. The cost is
+    linear in the text (but for the logarithm of its sentences), also where a whole file is one page.
     Raises ValueError unless 0 <= overlap < size / 2: a larger overlap could leave a window no room to advance.
     """
     if size < 2 or overlap < 0 or overlap * 2 >= size:
@@ -96,9 +98,9 @@ def _window_end(text: str, start: int, size: int, paragraphs: list[int], sentenc
         return len(text)
     earliest = start + size // 2
     for ends in (paragraphs, sentences):
-        best = max((end for end in ends if earliest < end <= limit), default=None)
-        if best is not None:
-            return best
+        last = bisect_right(ends, limit)
+        if last and ends[last - 1] > earliest:
+            return ends[last - 1]
     weaker = [match.end() for match in _WEAKER_END.finditer(text, earliest, limit)]
     if weaker:
         return weaker[-1]
@@ -109,7 +111,8 @@ def _window_end(text: str, start: int, size: int, paragraphs: list[int], sentenc
 def _next_start(text: str, start: int, end: int, overlap: int, sentences: list[int]) -> int:
     """The start of the following window: in (start, end], at most `overlap` before `end`, at a sentence or word."""
     earliest = max(start + 1, end - overlap)
-    for sentence in sentences:
+    # A sentence's end lies before the blanks that the next one begins after, so one before `earliest` may do too.
+    for sentence in sentences[max(0, bisect_left(sentences, earliest) - 1) : bisect_left(sentences, end)]:
         begin = _skip_blanks(text, sentence)
         if earliest <= begin < end:
             return begin

@@ -188,9 +188,11 @@ def test_a_draft_opens_only_when_every_chunk_has_its_vector(database: Database, 
             "UPDATE corpus.chunks SET embedding = NULL WHERE set_id = %s AND text = 'Second.'", (chunk_set,)
         )
     for evaluated in (True, False):
-        with pytest.raises(PermanentError, match=r"lack chunks or vectors \(a\.pdf\)"):
-            with connect(database.filing_url) as connection:
-                decide(connection, identity, opened=True, evaluated=evaluated, evaluation={})
+        with (
+            pytest.raises(PermanentError, match=r"lack chunks or vectors \(a\.pdf\)"),
+            connect(database.filing_url) as connection,
+        ):
+            decide(connection, identity, opened=True, evaluated=evaluated, evaluation={})
     with connect(database.filing_url) as connection:
         connection.execute("DELETE FROM corpus.chunks WHERE document_id = %s", (document,))
     with pytest.raises(PermanentError, match="lack chunks"), connect(database.filing_url) as connection:
@@ -390,7 +392,7 @@ def test_a_vector_for_a_chunk_that_is_gone_is_an_error(database: Database) -> No
     with connect(database.filing_url) as connection:
         chunk_set = open_set(connection, "c", splitter=SPLITTER, model=MINILM)
         store_vectors(connection, chunk_set, [], [])
-        with pytest.raises(PermanentError, match="1 chunks .* are gone"):
+        with pytest.raises(PermanentError, match=r"1 chunks .* are gone"):
             store_vectors(connection, chunk_set, ["none"], [one_direction("")])
         with pytest.raises(ValueError, match="shorter"):
             store_vectors(connection, chunk_set, ["none"], [])
