@@ -153,11 +153,11 @@ def _file_problem(path: Path, root: str) -> tuple[str, str] | None:
     if path.is_symlink():
         target = os.path.realpath(path)
         if os.path.commonpath((root, target)) != root:
-            return "unsupported", "It is a link that leads out of the documents folder. Put the file itself there."
+            return "unsupported", "It is a link that leads out of the folder. Put the file itself there."
         if stat.S_ISDIR(information.st_mode):
             return (
                 "unsupported",
-                "It is a link to another folder of the documents; the files count where they are. Remove it.",
+                "It is a link to another folder; the files count where they are. Remove it.",
             )
     if not stat.S_ISREG(information.st_mode):
         return "unsupported", "It is no regular file, but a pipe, socket or device. Remove it."

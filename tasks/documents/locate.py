@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import io
 import os
 import shutil
 import stat
@@ -40,10 +41,17 @@ def sha256_of(path: Path) -> str:
 
     Raises OSError, also for what is no regular file: opening a pipe would wait for somebody to write into it.
     """
-    with open(path, "rb", opener=_open_without_waiting) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(f"{path} is no regular file")
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a regular file for reading without ever waiting. Raises OSError for anything else."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is no regular file")
+    return os.fdopen(descriptor, "rb")
 
 
 def locate(entry: Entry, *, folder: Path, mirror: Path | None, cache: Path, download: bool) -> Path:
@@ -149,10 +157,6 @@ def _state(path: Path) -> tuple[int, ...]:
 def _remembered_sha256(path: Path, state: tuple[int, ...]) -> str:
     """A mirror is searched for each document; without this each search would read all of it. `state` makes a changed file a new one."""
     return sha256_of(path)
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def download_file(url: str, target: Path, *, sha256: str, timeout: float = TIMEOUT_SECONDS) -> Path:
