@@ -23,17 +23,17 @@ def ingest(corpus: str = "sample") -> State:
         corpus: name of a folder below the corpus folder, e.g. sample or hipaa.
     """
     plan = boxes.plan(corpus)
-    if plan.unchanged is not None:
-        return Completed(
-            message=f"Nothing changed: index generation {plan.unchanged} of {corpus} is open and up to date."
-        )
+    if plan.unchanged:
+        boxes.require_all_read(plan.problems)
+        return Completed(message=plan.unchanged)
     draft = boxes.draft(corpus, plan)
-    extracted = boxes.extract_document.map(unmapped(corpus), list(plan.manifest.documents))
+    extracted = boxes.extract_document.map(unmapped(corpus), list(plan.sources))
     stored = boxes.dehyphenate_document.map(unmapped(corpus), extracted)
-    chunked = boxes.chunk_document.map(stored)
-    embedded = boxes.embed_document.map(chunked)
-    boxes.upsert_document.map(unmapped(draft), embedded).result()
+    chunked = boxes.chunk_document.map(unmapped(draft), stored)
+    embedded = boxes.embed_document.map(unmapped(draft), chunked)
+    boxes.upsert_document.map(unmapped(corpus), unmapped(draft), embedded).result()
+    boxes.index_chunks(draft)
     problems = boxes.report_documents(corpus, draft)
-    recall = gate.index_gate(corpus, draft)
+    outcome = gate.index_gate(corpus, draft)
     boxes.require_all_read(problems)
-    return Completed(message=f"Index generation {draft} of {corpus} is open: recall at 4 is {recall:.2f}.")
+    return Completed(message=outcome)

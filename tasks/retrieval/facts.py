@@ -52,7 +52,7 @@ def document_facts(connection: Connection, draft: Generation, serving: Generatio
     """One row per name, by name. Documents that were withdrawn from what serves are not lost."""
     drafted = {row.name: row.document for row in live_documents(connection, draft.id)}
     served = {row.name: row.document for row in live_documents(connection, serving.id)} if serving else {}
-    sizes = dict(
+    sizes: dict[int, int] = dict(
         connection.execute(
             "SELECT document_id, sum(length(text)) FROM corpus.pages WHERE document_id = ANY(%s) GROUP BY document_id",
             (sorted({*drafted.values(), *served.values()}),),
