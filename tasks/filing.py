@@ -32,6 +32,7 @@ from tasks.domain.briefs import Brief, may_commit
 from tasks.domain.calendar import check_report
 from tasks.domain.errors import FilewrightError, PermanentError, RunStopped, TemporaryError
 from tasks.domain.filing_states import FILED, FilingState
+from tasks.domain.periods import quarter
 from tasks.domain.policy import decide
 from tasks.domain.steps import Turn
 from tasks.ledger.filings import Attempt, LeaseHeld, claim, end, set_folder, set_state
@@ -227,6 +228,8 @@ def _file(
     """
     filing, url = attempt.filing, group.store.database_url.get_secret_value()
     log = get_run_logger()
+    # What was not in force in the quarter that is reported on is no source for its report.
+    period = quarter(filing.quarter)
     intended = False
 
     def recorded_intent(action: Action, scene: Scene) -> Decision:
@@ -253,7 +256,7 @@ def _file(
                 client=client,
                 model=OFFLINE_PLAYS if group.agent.model == OFFLINE else group.agent.model,
                 toolset=ComputerToolset(desktop, decide=recorded_intent, journal=journal, check=lease.check),
-                search=lambda query: index.search(query, group.retrieval.passages),
+                search=lambda query: index.search(query, group.retrieval.passages, period=period),
                 task=brief.task_for(report_id=filing.report_id, quarter=filing.quarter, department=filing.department),
                 budgets=Budgets(
                     turns=group.agent.max_turns,

@@ -182,7 +182,7 @@ def plan(corpus: str) -> Plan:
                 ),
                 "refused": sorted((row.name, row.status) for row in found.refused),
                 "splitter": _splitter(),
-                "model": (model.name, model.revision, group.retrieval.precision),
+                "model": (model.name, model.revision, group.retrieval.vector_precision),
                 "gate": gate_digest(folder),
             }
         )
@@ -271,7 +271,7 @@ def draft(corpus: str, plan: Plan) -> int:
             splitter=_splitter(),
             model=embedding_model(plan.model),
             digest=plan.digest,
-            precision=settings().retrieval.precision,
+            precision=settings().retrieval.vector_precision,
         )
         served = _served(connection, corpus)
         for row in plan.rows:

@@ -59,8 +59,11 @@ class CorpusSettings(_Group):
 class RetrievalSettings(_Group):
     """How text becomes an index."""
 
-    embedding_model: Literal["minilm", "bge-small"] = "minilm"
-    """Embedding model of new index generations: minilm ships in a package, bge-small downloads its weights."""
+    embedding_model: Literal["auto", "minilm", "bge-small"] = "auto"
+    """Embedding model of new index generations: minilm ships in a package, bge-small downloads 130 MB; auto keeps the serving index's."""
+
+    vector_precision: Literal["single", "half"] = "single"
+    """What the vector index of new index generations holds: half takes half the memory, and results are ranked by the full vectors."""
 
     chunk_size: int = Field(default=500, ge=100, le=4000)
     """Characters in a chunk at the most."""

@@ -32,7 +32,7 @@ from tasks.agent.record import Record
 from tasks.agent.screen import MeteredToolset, Toolset
 from tasks.agent.search_tool import NAME as SEARCH
 from tasks.agent.search_tool import SearchTool
-from tasks.domain.passages import Passage
+from tasks.domain.passages import SearchResult
 from tasks.domain.steps import Call, Journal, Turn, Usage
 
 log = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ def run_agent(
     client: anthropic.Anthropic,
     model: str,
     toolset: Toolset,
-    search: Callable[[str], Sequence[Passage]],
+    search: Callable[[str], SearchResult],
     task: str,
     budgets: Budgets,
     journal: Journal,
@@ -113,8 +113,8 @@ def run_agent(
 ) -> AgentResult:
     """Run the conversation to its end.
 
-    `search` returns passages, best first. `check` raises RunStopped when the run must end (lost lease, kill switch); it is called
-    before every request and every tool call. `on_turn` is told each turn after it is recorded. `finished` says by code whether the
+    `search` returns passages, best first, and says what is missing. `check` raises RunStopped when the run must end (lost lease, kill
+    switch); it is called before every request and every tool call. `on_turn` is told each turn after it is recorded. `finished` says by code whether the
     receipt is on the screen. `screenshot`, a PNG of the whole screen, spares the model its first look.
 
     Raises RunStopped (budget:turns|actions|seconds|tokens|dollars, loop, tools broken, journal failed, or the caller's own),
@@ -174,7 +174,7 @@ class _Run:
     client: anthropic.Anthropic
     model: Model
     toolset: Toolset
-    search: Callable[[str], Sequence[Passage]]
+    search: Callable[[str], SearchResult]
     budgets: Budgets
     journal: Journal
     check: Callable[[], None]

@@ -46,7 +46,8 @@ class Passage:
     """A chunk that a search returned: `rank` counts from 1, `score` is the fused score (higher is better).
 
     `effective_from` and `effective_to` are the document's, both inclusive, None for an open end. `also_at` names other places (document,
-    page) with the same text. `joined` is what is shown where the chunk was joined with its neighbours on the page.
+    page) with the same text. `joined` is what is shown where the chunk was joined with its neighbours on the page, and `shown` then has
+    the ids of all chunks in it, this one first.
     """
 
     chunk: Chunk
@@ -59,6 +60,12 @@ class Passage:
     origin: Origin = "text"
     confidence: float | None = None
     joined: str = ""
+    shown: tuple[str, ...] = ()
+
+    @property
+    def chunk_ids(self) -> tuple[str, ...]:
+        """The ids of all chunks whose text is shown."""
+        return self.shown or (self.chunk.id,)
 
     @property
     def text(self) -> str:

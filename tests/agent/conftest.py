@@ -16,7 +16,7 @@ from tasks.agent.budgets import Budgets
 from tasks.agent.client import make_client
 from tasks.agent.conversation import AgentOptions, AgentResult, run_agent
 from tasks.agent.record import Record
-from tasks.domain.passages import Chunk, Passage
+from tasks.domain.passages import Chunk, Passage, SearchResult
 from tasks.domain.steps import Turn
 from tests.agent.scripted_model import Reply, ScriptedModel, serving
 from tests.agent.toy_desktop import MemoryJournal, ToyDesktop
@@ -39,7 +39,7 @@ class Bench:
     journal: MemoryJournal = field(default_factory=MemoryJournal)
     turns: list[Turn] = field(default_factory=list)
     searched: list[str] = field(default_factory=list)
-    passages: Callable[[str], Sequence[Passage]] = lambda query: [passage(1), passage(2)]
+    passages: Callable[[str], Sequence[Passage] | SearchResult] = lambda query: [passage(1), passage(2)]
     finished: Callable[[], bool] = lambda: True
     check: Callable[[], None] = lambda: None
     clock: Callable[[], float] = field(default_factory=lambda: itertools.count().__next__)
@@ -63,9 +63,10 @@ class Bench:
         """Run against whatever this client talks to."""
         self.desktop = self.desktop or ToyDesktop(Record(self.journal))
 
-        def search(query: str) -> Sequence[Passage]:
+        def search(query: str) -> SearchResult:
             self.searched.append(query)
-            return self.passages(query)
+            found = self.passages(query)
+            return found if isinstance(found, SearchResult) else SearchResult(tuple(found), len(found))
 
         return run_agent(
             client=client,

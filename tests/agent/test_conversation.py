@@ -55,7 +55,7 @@ def test_passages_travel_as_search_results_with_document_and_page(bench: Bench) 
     assert [block["type"] for block in result["content"]] == ["search_result", "search_result"]
     first = result["content"][0]
     assert first["source"] == "rule.pdf#page=1"
-    assert first["title"] == "Sample rule — rule.pdf, page 1"
+    assert first["title"] == "Sample rule (in force, no dates given; score 1.0000) — rule.pdf, page 1"
     assert first["content"] == [{"type": "text", "text": passage(1).chunk.text}]
     assert first["citations"] == {"enabled": True}
     assert bench.journal.result_of("toolu_1").passages == ("chunk-1", "chunk-2")

@@ -25,6 +25,8 @@ from typing import Any
 from infra.offline_model.clerk.likeness import words
 from infra.offline_model.clerk.questions import Kind, Question
 
+_SCORE = re.compile(r" \([^()]*\bscore \d[^()]*\)")
+_REMARK = re.compile(r"\[[^\[\]]*\]")
 _HYPHENS = "\u2010\u2011\u2012\u2013\u2014\u2212"
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|"
@@ -95,10 +97,14 @@ class Answer:
 
 
 def parse_passage(block: Mapping[str, Any]) -> Passage | None:
-    """A `search_result` block as a passage; None if it does not say its document and page."""
-    source, title = str(block.get("source", "")), str(block.get("title", ""))
+    """A `search_result` block as a passage; None if it does not say its document and page.
+
+    What stands in brackets is said about the passage and no part of it: in the title the remark with its score, in the content whole parts.
+    """
+    source, title = str(block.get("source", "")), _SCORE.sub("", str(block.get("title", "")))
     content = block.get("content") or []
-    text = " ".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    parts = [str(part.get("text", "")) for part in content if isinstance(part, Mapping)]
+    text = " ".join(part for part in parts if not _REMARK.fullmatch(part))
     found = re.search(r"^(?P<document>.+?)#page=(?P<page>\d+)$", source) or re.search(
         r"(?P<document>[^\s—–/]+\.[A-Za-z]{2,5}),? (?:\()?page (?P<page>\d+)", f"{source} {title}"
     )

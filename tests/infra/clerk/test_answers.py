@@ -237,6 +237,17 @@ def test_a_search_result_says_its_document_and_page() -> None:
     assert parse_passage({"source": "somewhere", "title": "", "content": content}) is None
 
 
+def test_what_is_said_about_a_passage_is_no_part_of_it() -> None:
+    """A remark in the title with the score, and parts of the content in square brackets."""
+    content = [{"type": "text", "text": "[Quoted, not said, on May 1, 2020.]"}, {"type": "text", "text": "It is [so]."}]
+    block = {
+        "source": "rule.pdf#page=2",
+        "title": "A rule (1999) (in force 2020-01-01 to 2020-02-01; score 0.03) — rule.pdf, page 2",
+        "content": content,
+    }
+    assert parse_passage(block) == Passage("rule.pdf", 2, "A rule (1999) — rule.pdf, page 2", "It is [so].")
+
+
 def test_the_task_s_facts_are_read_from_lines_and_from_sentences() -> None:
     """As a list, or in running text."""
     listed = read_task("Report ID: QI-2025-014\nQuarter: Q3 2025\nDepartment: Pharmacy\n")
