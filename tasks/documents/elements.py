@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.documents.unstructured_setup import prepare, use_blank_english
-from tasks.domain.text import join_lines, normalise, write_raised
+from tasks.domain.text import LINE_BREAK_HYPHEN, join_lines, mark_hyphens, normalise, unwrap, write_raised
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -57,17 +57,24 @@ def elements_from_file(path: Path, *, suffix: str) -> Iterator[Element]:
         else:
             raise ValueError(f"no partitioner for {suffix!r}")
         text = decode(path.read_bytes(), declared=suffix in (".html", ".htm"))
-        if suffix in (".html", ".htm"):
+        text = mark_hyphens(text.replace("\r\n", "\n")).replace(LINE_BREAK_HYPHEN, _MARK_IN_SOURCE)
+        if suffix == ".txt":
+            # The lines that `unwrap` leaves are rows, items and addresses; the partitioner would run them together.
+            text = unwrap(text).replace("\n", "\n\n")
+        elif suffix != ".md":
             text = with_whole_rows(text)
         found = partition(text=text) if text.strip() else []
     for element in found:
+        element.text = element.text.replace(_MARK_IN_SOURCE, LINE_BREAK_HYPHEN)
         if element.category == "Table" and element.metadata.text_as_html:
             for row in rows_of(element.metadata.text_as_html):
-                yield Text(text=row, metadata=element.metadata)
+                yield Text(text=row.replace(_MARK_IN_SOURCE, LINE_BREAK_HYPHEN), metadata=element.metadata)
         else:
             yield element
 
 
+# Parsers of XML refuse the mark itself, a non-character; this one is a private character that no public text uses.
+_MARK_IN_SOURCE = "\uf8fe"
 CELL_BORDER = " | "
 _MOST_SPANNED = 1_000
 

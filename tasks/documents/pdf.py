@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tasks.documents.layout import Line, stands_in_margin
 from tasks.documents.ocr import DPI, NoRecognition, recognise, recogniser
@@ -89,7 +89,7 @@ class PdfFile:
         import pypdfium2.raw as raw
 
         try:
-            self._document = pypdfium2.PdfDocument(path)
+            self._document = pypdfium2.PdfDocument(_source(path), autoclose=True)
         except pypdfium2.PdfiumError as error:
             if getattr(error, "err_code", None) in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
                 raise UnreadablePdf("encrypted", "it is protected by a password") from error
@@ -141,6 +141,15 @@ class PdfFile:
             raise UnreadablePdf("broken", "the page cannot be drawn") from error
         finally:
             page.close()
+
+
+def _source(path: Path) -> Path | BinaryIO:
+    """The path, or the open file where its name is no UTF-8, which PDFium wants."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return path.open("rb")
+    return path
 
 
 def _read_page(document: Any, number: int) -> PdfPage:
@@ -224,11 +233,7 @@ def as_record(page: PdfPage) -> dict[str, Any]:
 
 def from_record(record: dict[str, Any]) -> PdfPage:
     """The page that `as_record` made into a record."""
-    names = [field.name for field in fields(Line)]
-    lines = tuple(
-        Line(**{name: tuple(value) if name == "gaps" else value for name, value in zip(names, line, strict=True)})
-        for line in record["lines"]
-    )
+    lines = tuple(replace(Line(*line), gaps=tuple(line[-1])) for line in record["lines"])
     return PdfPage(**{**record, "lines": lines})
 
 

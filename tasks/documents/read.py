@@ -74,6 +74,8 @@ READER = "pdfium-unstructured/4"
 """Raised with every change that alters stored page text: documents are then read again, although their bytes did not change."""
 
 _SILENT = "no word is on it"
+_FURNITURE = frozenset({"Header", "Footer", "PageNumber", "PageBreak"})
+_LOST, _TOUCHED = "its content is damaged in the file", "a font or picture that it uses is damaged in the file"
 
 
 class Status(StrEnum):
@@ -284,7 +286,7 @@ def _extract_pdf(path: Path, name: str, suffix: str, store: Spool, progress: Cal
         return Extract(name, Status(status), reason, 0, store.folder)
 
     try:
-        opened = next(worker.ask("pdf", {"path": str(path), "first": 1, "last": 0}))
+        opened, *_ = worker.ask("pdf", {"path": str(path), "first": 1, "last": 0})
     except worker.Ended as error:
         return refuse("broken", f"The PDF cannot be read: {error}.")
     if "refused" in opened:
@@ -292,6 +294,8 @@ def _extract_pdf(path: Path, name: str, suffix: str, store: Spool, progress: Cal
     count = int(opened["pages"])
     if count > MOST_PAGES:
         return refuse("too_large", f"The PDF has {count} pages; at most {MOST_PAGES} are read. Split it.")
+    damaged = _damaged(path)
+    limits = {"seconds": worker.TEXT_SECONDS, "recognition_seconds": worker.RECOGNITION_SECONDS}
     ended = 0
     for number in range(batch_count(count)):
         first, last = number * BATCH + 1, min(count, (number + 1) * BATCH)
@@ -307,11 +311,11 @@ def _extract_pdf(path: Path, name: str, suffix: str, store: Spool, progress: Cal
                 )
                 continue
             try:
-                for answer in worker.ask("pdf", {"path": str(path), "first": at, "last": last}):
+                for answer in worker.ask("pdf", {**limits, "path": str(path), "first": at, "last": last}):
                     if "refused" in answer:
                         return refuse(answer["refused"], answer["reason"])
                     if "number" in answer:
-                        records.append(answer)
+                        records.append(_with_damage(answer, damaged))
                         if answer["origin"] == "ocr":
                             progress(first + len(records) - 1, count)
             except worker.Ended as error:
@@ -327,6 +331,27 @@ def _extract_pdf(path: Path, name: str, suffix: str, store: Spool, progress: Cal
     return Extract(name, Status.OK, reason, count, store.folder)
 
 
+def _damaged(path: Path) -> dict[int, str]:
+    """What is wrong with pages by their number; nothing is known when the search itself ends the worker."""
+    try:
+        _, found = worker.ask("pdf", {"path": str(path), "first": 1, "last": 0, "damage": True})
+    except worker.Ended:
+        return {}
+    return dict.fromkeys(found["touched"], _TOUCHED) | dict.fromkeys(found["lost"], _LOST)
+
+
+def _with_damage(record: Record, damaged: dict[int, str]) -> Record:
+    """The page's record with its damage; the words of a page whose content is lost are not believed."""
+    problem = damaged.get(record["number"])
+    if problem is None or record["problem"].startswith(DAMAGED):
+        return record
+    return (
+        as_record(lost_page(record["number"], problem))
+        if problem == _LOST
+        else {**record, "problem": DAMAGED + problem}
+    )
+
+
 def _is_whole(records: Sequence[Record] | None, first: int, last: int) -> bool:
     return records is not None and [record.get("number") for record in records] == list(range(first, last + 1))
 
@@ -335,10 +360,12 @@ def _extract_other(path: Path, name: str, suffix: str, store: Spool, progress: C
     """Batches of elements; the page of the last one is the number of pages. Parsed as a whole, so a killed run parses it again."""
     batch: list[Record] = []
     written = pages = 0
+    refused: Extract | None = None
     try:
         for answer in worker.ask("elements", {"path": str(path), "suffix": suffix}):
             if "refused" in answer:
-                return Extract(name, Status(answer["refused"]), answer["reason"], 0, store.folder)
+                refused = Extract(name, Status(answer["refused"]), answer["reason"], 0, store.folder)
+                continue
             pages = max(pages, int(answer["page"]))
             batch.append(answer)
             if len(batch) == BATCH:
@@ -347,6 +374,8 @@ def _extract_other(path: Path, name: str, suffix: str, store: Spool, progress: C
                 batch = []
     except worker.Ended as error:
         return Extract(name, Status.BROKEN, f"The file cannot be read: {error}.", 0, store.folder)
+    if refused is not None:
+        return refused
     if batch:
         store.write_batch(written, batch)
         written += 1
@@ -363,16 +392,28 @@ def _pages_of_elements(extract: Extract, store: Spool) -> Iterator[Page]:
         return (record for records in store.batches(count) for record in records)
 
     known = vocabulary(line for record in elements() for line in record["text"].split("\n"))
+    dropped: dict[str, None] = {}
+
+    def kept(record: Record) -> bool:
+        if record["category"] not in _FURNITURE:
+            return True
+        if len(dropped) < MOST_FURNITURE:
+            dropped.setdefault(normalise(record["text"]))
+        return False
+
     number = 0
     for page, group in groupby(elements(), key=lambda record: int(record["page"])):
         while number < page - 1:
             number += 1
             yield Page(extract.name, number, "", "none", None, _SILENT)
         number = page
-        text = "\n\n".join(filter(None, (text_of(record["text"].split("\n"), known) for record in group)))
+        text = "\n\n".join(
+            filter(None, (text_of(record["text"].split("\n"), known) for record in group if kept(record)))
+        )
         yield Page(extract.name, page, text) if text else Page(extract.name, page, "", "none", None, _SILENT)
     if number == 0:
         yield Page(extract.name, 1, "", "none", None, _SILENT)
+    store.write_notes({"batches": count, "furniture": list(dropped)})
 
 
 def _is_elements(name: str) -> bool:

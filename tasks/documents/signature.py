@@ -39,6 +39,7 @@ MOST_UNPACKED = 256 * MIB
 """Bytes to which a DOCX may unpack: python-docx holds all of its parts in memory."""
 
 _HEAD = 4096
+_DIRECTORY_END = 22
 _KINDS: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
@@ -184,7 +185,8 @@ def _docx(path: Path) -> Refusal | None:
             unpacked = sum(info.file_size for info in archive.infolist())
     except zipfile.BadZipFile:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            if content.find(b"PK\x05\x06") < 0:
+            directory_end = content.rfind(b"PK\x05\x06")
+            if directory_end < 0 or len(content) - directory_end < _DIRECTORY_END:
                 return _truncated("the directory at the end of a DOCX file is missing")
         return Refusal("broken", "The file is damaged: its directory cannot be read.")
     if unpacked > MOST_UNPACKED:

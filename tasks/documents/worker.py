@@ -176,12 +176,17 @@ def _write(answers: IO[bytes], answer: Answer) -> None:
 def _pdf(request: Answer) -> Iterator[Answer]:
     """First how many pages the file has, or why it is refused; then the records of pages `first` to `last`, when they are
     asked for."""
+    from tasks.documents.damage import damage
     from tasks.documents.pdf import PdfFile, UnreadablePdf, as_record, lost_page, recognised
 
     signal.alarm(request.get("seconds", TEXT_SECONDS))
     try:
         with PdfFile(Path(request["path"])) as pdf:
             yield {"pages": pdf.page_count}
+            if request.get("damage"):
+                signal.alarm(request.get("seconds", FILE_SECONDS))
+                found = damage(Path(request["path"]), pdf.page_count)
+                yield {"lost": found.lost, "touched": found.touched}
             for number in range(request["first"], min(request["last"], pdf.page_count) + 1):
                 signal.alarm(request.get("seconds", TEXT_SECONDS))
                 try:
@@ -191,11 +196,16 @@ def _pdf(request: Answer) -> Iterator[Answer]:
                         page = recognised(pdf, page)
                 except MemoryError:
                     page = lost_page(number, "it needs more memory than a page may")
+                except Exception as error:
+                    # One page's surprise must not cost the others.
+                    page = lost_page(number, f"the reader failed on it ({type(error).__name__})")
                 yield as_record(page)
     except UnreadablePdf as error:
         yield {"refused": error.kind, "reason": f"The PDF cannot be read: {error}."}
     except MemoryError:
         yield {"refused": "broken", "reason": "The PDF cannot be read: it needs more memory than a file may."}
+    except OSError as error:
+        yield {"refused": "broken", "reason": f"The PDF cannot be read: {error.strerror or type(error).__name__}."}
 
 
 def _elements(request: Answer) -> Iterator[Answer]:

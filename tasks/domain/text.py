@@ -13,7 +13,9 @@ Rules
       the break is inside an address (://, www., @ or / in the token)                hyphen stays    about-the-/epidemic
       the document writes the joined word elsewhere                                  parts join      require-/ments
       the document writes the hyphenated word elsewhere                              hyphen stays    over-/the-counter
-      both parts stand alone in the document and have three letters or more          hyphen stays    third-/party
+      both parts stand alone in the document and have three letters or more          hyphen stays    cut-/over
+      the first part is a numeral or `self`, the second four letters or more and     hyphen stays    third-/party
+        not how a longer numeral ends
       otherwise                                                                      parts join      adminis-/trative
 
 - An en or em dash at a line end is followed by no blank, unless a blank stands before it (`Part C –/Simplification`).
@@ -24,6 +26,7 @@ Rules
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -54,6 +57,10 @@ _HYPHEN_AT_END = re.compile(r"(?<=[^\W_])[-\u2010]\Z")
 _DASH_AT_END = re.compile(r"(?<=\S)[–—]\Z")
 _ADDRESS = re.compile(r"(?:://|www\.|@)\S*\Z")
 _ADDRESS_GOES_ON = re.compile(r"(?:(?:://|www\.)\S*|https?:/)[/_]\Z")
+
+# English words that form compounds with a hyphen and begin hardly any longer word; a short document may have no better witness.
+_COMPOUNDING = frozenset("first third fourth fifth two three four five six seven eight nine self".split())
+_NUMERAL_ENDS = ("teen", "tieth", "eenth", "ieth", "less", "hood")
 
 _IMPRINT = re.compile(r"^VerDate\b.*\bJkt\b|\bFmt \d+\b.*\bSfmt \d+\b|^\S+ on [A-Z0-9]{8,} with [A-Z]+$")
 _BARE_NUMBER = re.compile(r"^[0-9]{1,5}$")
@@ -120,7 +127,9 @@ def joins_words(before: str, after: str, known: frozenset[str]) -> bool:
         return True
     if f"{last}-{first}" in known or f"{left}-{right}".lower() in known:
         return False
-    return not (len(last) >= 3 and len(first) >= 3 and last in known and first in known)
+    if len(last) >= 3 and len(first) >= 3 and last in known and first in known:
+        return False
+    return not (last in _COMPOUNDING and len(first) >= 4 and not first.startswith(_NUMERAL_ENDS))
 
 
 def dehyphenate(text: str, known: frozenset[str]) -> str:
@@ -150,6 +159,38 @@ def join_lines(lines: Sequence[str], known: frozenset[str]) -> str:
         else:
             text += " " + line
     return normalise(dehyphenate(text, known))
+
+
+_SOURCE_HYPHEN = re.compile(r"(?<=[^\W_])[-\u2010]\n[ \t]*(?=[^\W_])")
+_LIST_START = re.compile(r"\s*(?:[-*+•▪]|\(?[0-9a-zA-Z]{1,3}[.)])\s")
+_COLUMN_GAP = re.compile(r"\S(?: {2,}|\t)\S")
+_NARROWEST = 40
+
+
+def mark_hyphens(text: str) -> str:
+    """Text whose lines were broken by an editor: a hyphen in a word at a line end becomes LINE_BREAK_HYPHEN, the line goes on."""
+    return _SOURCE_HYPHEN.sub(LINE_BREAK_HYPHEN, text)
+
+
+def unwrap(text: str) -> str:
+    """Plain text with each wrapped paragraph on one line; every other line stays as it is.
+
+    A block of lines was wrapped when it is at least 40 wide, at each of its line ends the next word would not have fitted in, and it shows
+    no columns or list: then breaks are blanks, and nothing but white space changes.
+    """
+    return "\n\n".join(_unwrapped(block) for block in re.split(r"\n[ \t]*\n", text))
+
+
+def _unwrapped(block: str) -> str:
+    lines = block.rstrip().split("\n")
+    width = max(len(line.rstrip()) for line in lines)
+    wrapped = width >= _NARROWEST and all(
+        len(line.rstrip()) + 1 + len((after.split() or [""])[0]) > width and not _LIST_START.match(after)
+        for line, after in itertools.pairwise(lines)
+    )
+    if not wrapped or any(_COLUMN_GAP.search(line) for line in lines):
+        return block
+    return " ".join(line.strip() for line in lines)
 
 
 def leftover_hyphens(text: str) -> tuple[str, ...]:

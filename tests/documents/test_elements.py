@@ -1,0 +1,128 @@
+"""Text, Markdown, HTML and Word files: rows of tables, raised marks, broken lines."""
+
+from __future__ import annotations
+
+import pytest
+from docx import Document
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.documents import Status, read_pages
+from tasks.documents.elements import rows_of, with_whole_rows
+from tests.documents.conftest import Bench
+
+WORD = st.text("abcdXYZ019-", min_size=1, max_size=6)
+
+
+def paragraphs(bench: Bench, name: str, content: str) -> list[str]:
+    result = read_pages(bench.file(name, content.encode()), name)
+    assert result.status is Status.OK, result.reason
+    return result.pages[0].text.split("\n\n")
+
+
+TABLE = """<p>Before</p><table><thead><tr><th>Date</th><th>Law</th></tr></thead><tbody>
+<tr><td rowspan="2">Mar 24,
+ 2020</td><td>Rule <b>A</b></td></tr><tr><td>Rule B</td></tr>
+<tr><td>May 1, 2021</td><td>Rule C<br>second line</td></tr><tr><td colspan="2">Both</td></tr></tbody></table><p>After</p>"""
+
+
+def test_a_table_of_a_web_page_is_one_element_a_row_and_a_date_stays_with_each_of_its_laws(bench: Bench) -> None:
+    assert paragraphs(bench, "a.html", TABLE) == [
+        "Before",
+        "Date | Law",
+        "Mar 24, 2020 | Rule A",
+        "Mar 24, 2020 | Rule B",
+        "May 1, 2021 | Rule C second line",
+        "Both",
+        "After",
+    ]
+
+
+def test_a_table_of_a_word_file_is_one_element_a_row(bench: Bench) -> None:
+    document = Document()
+    table = document.add_table(3, 2)
+    for row, column, text in ((0, 0, "Date"), (0, 1, "Law"), (1, 1, "Rule A\nsecond line"), (2, 1, "Rule B")):
+        table.cell(row, column).text = text
+    table.cell(1, 0).merge(table.cell(2, 0)).text = "Mar 24, 2020"
+    document.save(str(bench.folder / "a.docx"))
+    assert read_pages(bench.folder / "a.docx", "a.docx").pages[0].text.split("\n\n") == [
+        "Date | Law",
+        "Mar 24, 2020 | Rule A second line",
+        "Mar 24, 2020 | Rule B",
+    ]
+
+
+def test_a_table_in_markdown_is_one_element_a_row(bench: Bench) -> None:
+    table = "| Date | Law |\n|---|---|\n| Mar 24, 2020 | Rule A |\n| May 1, 2021 | Rule B |\n"
+    assert paragraphs(bench, "a.md", table) == ["Date | Law", "Mar 24, 2020 | Rule A", "May 1, 2021 | Rule B"]
+
+
+def test_rows_of_a_plain_text_stay_rows_and_wrapped_prose_becomes_one_paragraph(bench: Bench) -> None:
+    text = (
+        "The rule reduces the adminis-\ntrative burden of a third-\nparty payer.\n\n"
+        "This is a paragraph that an editor wrapped at some\nwidth, so that each of its lines is as long as it could\n"
+        "be, and only the last one is not.\n\n"
+        "2020 Mar 24   Rule A\n2021 May 1    Rule B\n"
+    )
+    assert paragraphs(bench, "a.txt", text) == [
+        "The rule reduces the administrative burden of a third-party payer.",
+        "This is a paragraph that an editor wrapped at some width, so that each of its lines is as long as it could "
+        "be, and only the last one is not.",
+        "2020 Mar 24 Rule A",
+        "2021 May 1 Rule B",
+    ]
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.md", "a.txt"])
+def test_a_word_that_an_editor_broke_is_whole(bench: Bench, name: str) -> None:
+    assert paragraphs(bench, name, "It lowers the adminis-\ntrative burden of 24-\nhour lines.") == [
+        "It lowers the administrative burden of 24-hour lines."
+    ]
+
+
+def test_raised_numbers_are_marks_or_powers(bench: Bench) -> None:
+    page = (
+        "<p>No refills.<sup>2</sup> The Act<sup><a href='#n1'>1</a></sup> has 10<sup>6</sup> pages, "
+        "5 m<sup>2</sup>, the 1<sup>st</sup>.</p>"
+    )
+    written = "No refills.[2] The Act[1] has 10⁶ pages, 5 m², the 1st."
+    assert paragraphs(bench, "a.html", page) == [written]
+    document = Document()
+    paragraph = document.add_paragraph()
+    for text, raised in (
+        ("No refills.", False), ("2", True), (" The Act", False), ("1", True), (" has 10", False), ("6", True),
+        (" pages, 5 m", False), ("2", True), (", the 1", False), ("st", True), (".", False),
+    ):  # fmt: skip
+        paragraph.add_run(text).font.superscript = raised
+    document.save(str(bench.folder / "a.docx"))
+    assert read_pages(bench.folder / "a.docx", "a.docx").pages[0].text == written
+
+
+@given(st.lists(st.lists(WORD, min_size=1, max_size=4), min_size=1, max_size=5))
+def test_no_cell_is_lost_or_moved(rows: list[list[str]]) -> None:
+    table = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    assert rows_of(f"<table>{table}</table>") == [" | ".join(row) for row in rows]
+
+
+@given(st.integers(1, 5), st.integers(1, 9))
+def test_a_cell_that_spans_rows_stands_in_each_of_them_and_in_no_other(before: int, span: int) -> None:
+    rows = [f"<tr><td>d{n}</td><td>l{n}</td></tr>" for n in range(before)]
+    rows += [f"<tr><td rowspan={span}>long</td><td>s0</td></tr>", *(f"<tr><td>s{n}</td></tr>" for n in range(1, span))]
+    found = rows_of("<table>" + "".join(rows) + "<tr><td>z</td><td>z</td></tr></table>")
+    assert found[before:-1] == [f"long | s{n}" for n in range(span)] and found[-1] == "z | z"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "",
+        " ",
+        "<",
+        "\x00",
+        "<table><tr><td rowspan='99999999999'>a</td></tr></table>",
+        "<sup>1</sup>",
+        "<table><tr><td rowspan=-1>a<table><tr><td rowspan=2>b</td></tr></table>",
+    ],
+)
+def test_an_odd_web_page_is_no_exception(page: str) -> None:
+    assert isinstance(with_whole_rows(page), str)
