@@ -114,8 +114,8 @@ def run_agent(
     """Run the conversation to its end.
 
     `search` returns passages, best first, and says what is missing. `check` raises RunStopped when the run must end (lost lease, kill
-    switch); it is called before every request and every tool call. `on_turn` is told each turn after it is recorded. `finished` says by code whether the
-    receipt is on the screen. `screenshot`, a PNG of the whole screen, spares the model its first look.
+    switch); it is called before every request and every tool call. `on_turn` is told each turn after it is recorded. `finished` says by
+    code whether the receipt is on the screen. `screenshot`, a PNG of the whole screen, spares the model its first look.
 
     Raises RunStopped (budget:turns|actions|seconds|tokens|dollars, loop, tools broken, journal failed, or the caller's own),
     TemporaryError when the service stays busy, PermanentError for a model that cannot be used or a refused request.

@@ -6,7 +6,8 @@ neighbours. The stored passage keeps its own characters.
 
 Files: one folder per generation, named by it and by a digest of its content (which document versions, how cut, how many chunks), written
 aside and moved into place whole. `contents.json`, written last, has each file's size and checksum; a folder that does not match it is
-built again. Beside the scores lie the chunks' ids and places in reading order, so that a search needs no list of chunks in memory.
+built again. Beside the scores lie the chunks' ids and places in reading order, and which types of value each holds, so that a search
+needs no list of chunks in memory.
 
 Cost: building reads the chunks once as a stream, about 60 µs a chunk, and holds about 30 bytes for each distinct word of each chunk (2 GB
 for a million chunks of 500 characters) plus the vocabulary. Opening reads every file once for its checksum (about 700 bytes a chunk).
@@ -33,6 +34,7 @@ import numpy as np
 from bm25s.stopwords import STOPWORDS_EN
 from numpy.typing import NDArray
 
+from tasks.domain.answer_types import TYPES, AnswerType
 from tasks.domain.errors import PermanentError, TemporaryError
 from tasks.retrieval.generations import Generation
 from tasks.store.connection import Connection
@@ -46,7 +48,7 @@ STOPWORDS = frozenset(STOPWORDS_EN)
 # bm25s refuses a text without a token; a single private-use character is one that no query holds.
 NO_WORD = "\ue000"
 CONTENTS = "contents.json"
-PLACES = ("ids", "documents", "pages", "starts", "ends", "by_id", "document_ids")
+PLACES = ("ids", "documents", "pages", "starts", "ends", "by_id", "document_ids", "values")
 ROWS_AT_ONCE = 2_000
 
 Row = tuple[str, int, int, int, int, str]
@@ -66,7 +68,8 @@ def tokens(text: str) -> list[str]:
 class KeywordIndex:
     """BM25 ranking, and where each chunk stands. A chunk is named by its position in reading order, from 0.
 
-    `documents[position]` counts into `document_ids`; `pages` count from 1; `starts` and `ends` are offsets into the page's text.
+    `documents[position]` counts into `document_ids`; `pages` count from 1; `starts` and `ends` are offsets into the page's text; bit n of
+    `values` is set where the chunk holds a value of type n of tasks/domain/answer_types.py.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -78,7 +81,7 @@ class KeywordIndex:
         except (OSError, ValueError, KeyError) as error:
             raise Damaged(f"{folder.name}: {type(error).__name__}") from error
         # Plain views of the mapped pages: a memmap object costs a microsecond at each slice.
-        self._ids, self.documents, self.pages, self.starts, self.ends, self._by_id, self.document_ids = (
+        self._ids, self.documents, self.pages, self.starts, self.ends, self._by_id, self.document_ids, self.values = (
             np.asarray(arrays[name]) for name in PLACES
         )
         self._bm25.scores = {
@@ -122,6 +125,10 @@ class KeywordIndex:
         if not (self._ids[found] == wanted).all():
             raise PermanentError("The BM25 files do not have every chunk of the index: remove their folder.")
         return [int(position) for position in found]
+
+    def holds(self, position: int, wanted: AnswerType) -> bool:
+        """Whether the chunk holds a value of that type."""
+        return bool(int(self.values[position]) >> TYPES.index(wanted) & 1)
 
     def allowed(self, documents: Collection[int]) -> NDArray[np.bool_]:
         """A mask over all chunks: True for those of these documents."""
@@ -192,7 +199,8 @@ def _name(connection: Connection, generation: Generation) -> str:
             f"Index generation {generation.id} of {generation.corpus} has no chunks: no document gave any text, or they were pruned "
             "after a newer generation opened. Run ingest/ingest."
         )
-    content = json.dumps([VERSION, generation.corpus, generation.splitter, rows])
+    types = [(each.name, each.value.pattern) for each in TYPES]
+    content = json.dumps([VERSION, types, generation.corpus, generation.splitter, rows])
     return f"{generation.id}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
@@ -231,7 +239,7 @@ def _write(folder: Path, rows: Iterable[Row]) -> None:
     vocabulary: dict[str, int] = {}
     texts = _Texts()
     ids: list[bytes] = []
-    documents, pages, starts, ends = array("q"), array("i"), array("i"), array("i")
+    documents, pages, starts, ends, values = array("q"), array("i"), array("i"), array("i"), array("B")
     before: tuple[int, int, int] = (0, 0, -1)
     for identity, document, page, start, end, text in rows:
         if (document, page, start) <= before:
@@ -242,6 +250,7 @@ def _write(folder: Path, rows: Iterable[Row]) -> None:
         pages.append(page)
         starts.append(start)
         ends.append(end)
+        values.append(sum(each.in_text(text) << number for number, each in enumerate(TYPES)))
         texts.add(vocabulary.setdefault(word, len(vocabulary)) for word in tokens(text) or [NO_WORD])
     known, counted = np.unique(np.asarray(documents), return_inverse=True)
     all_ids = np.array(ids)
@@ -254,6 +263,7 @@ def _write(folder: Path, rows: Iterable[Row]) -> None:
         "ends": np.asarray(ends),
         "by_id": np.argsort(all_ids, kind="stable").astype(np.int32),
         "document_ids": known,
+        "values": np.asarray(values),
     }
     for name in PLACES:
         np.save(folder / f"{name}.npy", made[name], allow_pickle=False)

@@ -1,4 +1,4 @@
-"""Searches one index generation: vectors and BM25, fused by reciprocal rank, made into passages that can be cited.
+"""Searches one index generation: vectors and BM25, fused by reciprocal rank (fusion.py), made into passages that can be cited.
 
 Decides which documents may be searched, how deep each ranking goes, and what is said where something is missing. It never returns what was
 withdrawn or was not in force in the period asked for, never meets a query with vectors of another model or revision, and never returns
@@ -31,7 +31,7 @@ from tasks.domain.errors import PermanentError
 from tasks.domain.passages import Chunk, LeftOut, Origin, Passage, SearchResult
 from tasks.domain.periods import Period, in_force
 from tasks.retrieval.embedding import Vectors, embedding_model, load_embedder
-from tasks.retrieval.fusion import fuse
+from tasks.retrieval.fusion import RANK_CONSTANT, rank_for
 from tasks.retrieval.generations import Generation
 from tasks.retrieval.joining import Hit, Shown, arrange
 from tasks.retrieval.keywords import open_keywords
@@ -47,6 +47,8 @@ CANDIDATES = 50
 LONGEST_QUERY = 1_000  # characters; the embedding models read about 256 word pieces and drop the rest
 FILTERS_KEPT = 8  # filters whose mask is kept from search to search
 TEXTS_KEPT = 2_000  # texts kept from search to search, which never change: 2 MB of chunks and as much of pages
+
+BEST = 3 / (1 + RANK_CONSTANT)  # the score of what stands first in every ranking
 
 NO_WORD = "The query has no word to search for."
 
@@ -146,8 +148,8 @@ class Index:
         """At most `k` passages (at least 1), best first; none for a query without a letter or digit.
 
         `documents` limits the search to these names, `period` to what was in force then. `leg` ranks by one retriever alone. Scores are
-        those of the fusion (at most 2/61), good for comparing passages of one search and for nothing else. Raises ValueError for a `k`
-        below 1, TemporaryError where the database does not answer, PermanentError where chunks of the generation are gone.
+        those of the fusion (above 0, at most `BEST`), good for comparing passages of one search and for nothing else. Raises ValueError
+        for a `k` below 1, TemporaryError where the database does not answer, PermanentError where chunks of the generation are gone.
         """
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}")
@@ -166,7 +168,7 @@ class Index:
                 rankings.append(self._keywords.positions(self._nearest(vector, depth, scope)))
             if leg != "vectors":
                 rankings.append(by_words)
-            passages = self._passages(fuse(rankings), k, scope)
+            passages = self._passages(rank_for(text, rankings, self._keywords.holds), k, scope)
             # A ranking that is shorter than asked for has no more to give.
             if len(passages) == k or depth >= scope.chunks or all(len(ranking) < depth for ranking in rankings):
                 break
