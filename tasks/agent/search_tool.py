@@ -93,7 +93,7 @@ def _one_line(title: str) -> str:
     return quoted(text).text
 
 
-def notices(result: SearchResult) -> list[str]:
+def notices(result: SearchResult, when: str = "in the period of this report") -> list[str]:
     """What the result does not show, in sentences: documents that were not in force, and why there are fewer passages than asked for."""
     said = []
     if result.left_out:
@@ -103,7 +103,7 @@ def notices(result: SearchResult) -> list[str]:
         ]
         more = len(result.left_out) - len(named)
         said.append(
-            f"Not searched, because not in force in the period of this report: {', '.join(named)}{f' and {more} more' if more else ''}."
+            f"Not searched, because not in force {when}: {', '.join(named)}{f' and {more} more' if more else ''}."
         )
     if result.shortfall:
         said.append(shown(result.shortfall))
