@@ -19,6 +19,7 @@ Rules
 
 from __future__ import annotations
 
+import heapq
 import math
 import re
 from collections import Counter, defaultdict
@@ -132,25 +133,12 @@ def draft_questions(
     """
     corpus = _Corpus(documents, size, overlap)
     asked = list(existing)
-    pages: Counter[tuple[str | None, int]] = Counter((q.document, page) for q in asked for page in q.pages)
-    by_document: Counter[str] = Counter(question.document for question in asked if question.document is not None)
-    kinds: Counter[str] = Counter()
+    turns = _Turns(corpus.statements, asked)
     values: set[tuple[str, str, str]] = set()
     words_asked = {frozenset(_content(question.question)) for question in asked}
-    waiting = {name: list(rows) for name, rows in _by_document(corpus.statements).items()}
     made: list[Draft] = []
-    while len(made) < count and waiting:
-        name = min(waiting, key=lambda name: (by_document[name], name))
-        rows = waiting[name]
-        if not rows:
-            del waiting[name]
-            continue
-        row = min(
-            rows,
-            key=lambda row: (pages[(name, row.page)], kinds[row.claim.kind], -row.rarity, row.page, row.claim.start),
-        )
-        rows.remove(row)
-        value = (name, row.claim.kind, row.claim.values[0])
+    while len(made) < count and (row := turns.next()) is not None:
+        value = (row.document, row.claim.kind, row.claim.values[0])
         if value in values or _asked(row, asked):
             continue
         question = corpus.question(row, f"{prefix}-draft-{first + len(made)}")
@@ -160,9 +148,7 @@ def draft_questions(
         asked.append(question)
         words_asked.add(frozenset(_content(question.question)))
         values.add(value)
-        by_document[name] += 1
-        kinds[row.claim.kind] += 1
-        pages.update((name, page) for page in question.pages)
+        turns.took(row.document, question)
     return tuple(made)
 
 
@@ -185,20 +171,83 @@ def unmatched_pages(
     return tuple(missed)
 
 
+class _Turns:
+    """Whose turn it is: the document with the fewest questions, its page with the fewest (the rarest statement first), then the kind.
+
+    Counts are looked up again when a document or page comes to the head of its heap, so a turn costs the logarithm of their numbers and one
+    page's statements, however many are turned down.
+    """
+
+    def __init__(self, statements: Iterable[_Statement], asked: Iterable[GoldenQuestion]) -> None:
+        self.documents: Counter[str] = Counter()
+        self.pages: Counter[tuple[str, int]] = Counter()
+        self.kinds: Counter[str] = Counter()
+        for question in asked:
+            if question.document is not None:
+                self.documents[question.document] += 1
+                self.pages.update((question.document, page) for page in question.pages)
+        self.rows: dict[tuple[str, int], list[_Statement]] = defaultdict(list)
+        for statement in statements:
+            self.rows[(statement.document, statement.page)].append(statement)
+        self.page_heaps: dict[str, list[tuple[int, float, int]]] = defaultdict(list)
+        for (name, page), rows in self.rows.items():
+            best = max(row.rarity for row in rows)
+            heapq.heappush(self.page_heaps[name], (self.pages[(name, page)], -best, page))
+        self.heap = [(self.documents[name], name) for name in self.page_heaps]
+        heapq.heapify(self.heap)
+
+    def next(self) -> _Statement | None:
+        """The statement whose turn it is; each comes once. None when there is no other."""
+        while self.heap:
+            count, name = self.heap[0]
+            if count != self.documents[name]:
+                heapq.heapreplace(self.heap, (self.documents[name], name))
+                continue
+            pages = self.page_heaps[name]
+            while pages:
+                count, best, page = pages[0]
+                rows = self.rows[(name, page)]
+                if not rows:
+                    heapq.heappop(pages)
+                elif count != self.pages[(name, page)]:
+                    heapq.heapreplace(pages, (self.pages[(name, page)], best, page))
+                else:
+                    row = min(
+                        rows, key=lambda row: (self.kinds[row.claim.kind], -row.rarity, row.claim.start, row.text)
+                    )
+                    rows.remove(row)
+                    return row
+            heapq.heappop(self.heap)
+        return None
+
+    def took(self, document: str, question: GoldenQuestion) -> None:
+        """A statement of `document` became this question."""
+        self.documents[document] += 1
+        self.kinds[question.kind] += 1
+        self.pages.update((document, page) for page in question.pages)
+
+
 class _Corpus:
     """All statements, how rare each word is, and the windows that a search could return."""
 
     def __init__(self, documents: Mapping[str, Sequence[Page]], size: int, overlap: int) -> None:
         pages = [(name, page) for name, found in documents.items() for page in found if page.text]
         seen: Counter[str] = Counter()
-        self.windows: dict[str, list[tuple[str, int, str]]] = defaultdict(list)
-        self.sequences: dict[tuple[str, int], str] = {}
+        # By word the numbers of the windows and pages that have it: most looks through a corpus begin with a rare word.
+        self.windows: list[tuple[str, int, str]] = []
+        self.windows_with: dict[str, list[int]] = defaultdict(list)
+        self.sequences: list[str] = []
+        self.pages_with: dict[str, list[int]] = defaultdict(list)
         for name, page in pages:
             seen.update(set(_words(fold(page.text))))
-            self.sequences[(name, page.number)] = _sequence(page.text)
+            sequence = _sequence(page.text)
+            for word in set(sequence.split()):
+                self.pages_with[word].append(len(self.sequences))
+            self.sequences.append(sequence)
             for chunk in chunk_page(page, size=size, overlap=overlap):
-                for word in set(_words(fold(chunk.text))):
-                    self.windows[word].append((name, page.number, chunk.text))
+                for word in {part for whole in _words(fold(chunk.text)) for part in (whole, *whole.split("-"))}:
+                    self.windows_with[word].append(len(self.windows))
+                self.windows.append((name, page.number, chunk.text))
         self.rarity = {word: math.log(1 + len(pages) / number) for word, number in seen.items()}
         self.statements: list[_Statement] = []
         self.values: dict[tuple[str, str], list[tuple[frozenset[str], frozenset[str]]]] = defaultdict(list)
@@ -215,16 +264,15 @@ class _Corpus:
             return None
         if self._is_ambiguous(row, words):
             return None
-        text = next((text for text in _wordings(template, phrases) if not self._copies(text)), None)
         anchor = self._anchor(row, words)
-        if text is None or anchor is None:
+        if anchor is None:
             return None
         wanted = (_value_pattern(row.claim.text), _word_pattern(anchor))
         if any(patterns.complaint(pattern) for pattern in wanted):
             return None
         places = {
             (document, page)
-            for document, page, window in self.windows[anchor]
+            for document, page, window in map(self.windows.__getitem__, self.windows_with[anchor])
             if all(patterns.matches(pattern, window) for pattern in wanted)
         }
         numbers = tuple(sorted(page for document, page in places if document == row.document))
@@ -233,6 +281,9 @@ class _Corpus:
             or len(numbers) > MOST_PAGES
             or any(document != row.document for document, _ in places)
         ):
+            return None
+        text = next((text for text in _wordings(template, phrases) if not self._copies(text)), None)
+        if text is None:
             return None
         return GoldenQuestion(
             identity, text, row.claim.kind, row.document, numbers, wanted, answerable=True, draft=True
@@ -295,15 +346,12 @@ class _Corpus:
     def _copies(self, question: str) -> bool:
         """Whether more than MOST_SHARED words in a row stand on a page."""
         words = _sequence(question).split()
-        runs = [f" {' '.join(words[at : at + MOST_SHARED + 1])} " for at in range(len(words) - MOST_SHARED)]
-        return any(run in sequence for sequence in self.sequences.values() for run in runs)
-
-
-def _by_document(statements: Iterable[_Statement]) -> dict[str, list[_Statement]]:
-    grouped: dict[str, list[_Statement]] = {}
-    for statement in statements:
-        grouped.setdefault(statement.document, []).append(statement)
-    return grouped
+        for at in range(len(words) - MOST_SHARED):
+            run = words[at : at + MOST_SHARED + 1]
+            rarest = min((self.pages_with.get(word, []) for word in run), key=len)
+            if any(f" {' '.join(run)} " in self.sequences[number] for number in rarest):
+                return True
+        return False
 
 
 def _asked(row: _Statement, asked: Iterable[GoldenQuestion]) -> bool:
@@ -370,7 +418,7 @@ def _value_pattern(value: str) -> str:
 
 
 def _word_pattern(word: str) -> str:
-    return r"\b" + "".join(_escaped(character) for character in word)
+    return r"\b" + "".join(_escaped(character) for character in word) + r"\b"
 
 
 def _escaped(character: str) -> str:

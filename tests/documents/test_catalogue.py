@@ -9,15 +9,19 @@ import socket
 import tempfile
 import unicodedata
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.documents import Entry, catalogue, locate
+from tasks.documents import Entry, catalogue, locate, read_pages
 from tasks.documents.catalogue import shown, walk
+from tasks.domain.claims import DATE, find_claims
 from tasks.domain.errors import PermanentError
+from tasks.domain.periods import in_force, quarter
+from tests.conftest import CORPORA
 
 
 def sha256(content: bytes) -> str:
@@ -368,3 +372,23 @@ def test_no_two_file_names_look_alike_once_escaped(names: list[bytes]) -> None:
     first, second = (shown(os.fsdecode(name)) for name in names)
     assert first != second
     assert (first + second).encode("utf-8")
+
+
+@pytest.mark.parametrize("name", ["sample", "hipaa"])
+def test_every_document_of_a_committed_corpus_counts_and_is_in_force_in_the_quarter_of_the_demo(name: str) -> None:
+    read = catalogue(CORPORA / name)
+    assert read.refused == ()
+    assert len(read.entries) == 3 and all(entry.pinned for entry in read.entries)
+    period = quarter("Q3 2025")
+    assert all(in_force(entry.effective_from, entry.effective_to, period) for entry in read.entries)
+    # The rule says itself from when it is in force.
+    assert [entry.effective_from for entry in read.entries if "rule" in entry.name] == [date(2020, 3, 24)]
+
+
+def test_the_days_that_the_sample_corpus_gives_stand_in_its_documents() -> None:
+    given = [entry for entry in catalogue(CORPORA / "sample").entries if entry.effective_from is not None]
+    assert given
+    for entry in given:
+        pages = read_pages(CORPORA / "sample" / "documents" / entry.name, entry.name).pages
+        stated = {claim.values for each in pages for claim in find_claims(each.text) if claim.kind == DATE}
+        assert (str(entry.effective_from),) in stated, entry.name

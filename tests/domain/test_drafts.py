@@ -168,6 +168,14 @@ def test_an_answer_that_stands_in_another_document_too_makes_no_question() -> No
     assert drafted({name: (page(name, 1, text),) for name in ("a.pdf", "b.pdf")}) == ()
 
 
+def test_a_longer_word_that_begins_like_the_one_asked_for_is_another_word() -> None:
+    text = "Uniforms of the laundry crew in the hospital are replaced by the treasurer on March 4, 2020."
+    other = "On March 4, 2020 the treasurers of all crews, hospitals and laundrymen met for uniformsets."
+    draft, _ = drafted({"a.pdf": (page("a.pdf", 1, text),), "b.pdf": (page("b.pdf", 1, other),)})
+    assert draft.statement == text
+    assert not all(patterns.matches(pattern, other) for pattern in draft.question.patterns)
+
+
 def test_all_pages_with_the_answer_are_named_up_to_a_few() -> None:
     text = "Uniforms of the laundry crew in the hospital are replaced by the treasurer on March 4, 2020."
     for count in (2, MOST_PAGES):
