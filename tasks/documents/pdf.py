@@ -280,7 +280,10 @@ class _Character:
 def _lines(text_page: Any, count: int) -> tuple[float, tuple[Line, ...]]:
     """The angle at which most of the page's text runs, and its lines turned by that angle."""
     runs = _runs(text_page, count)
-    angles = Counter(round(run[0].angle, 1) % round(2 * math.pi, 1) for run in runs for _ in run)
+    angles = Counter[float]()
+    for run in runs:
+        first = next(character for character in run if not character.text.isspace())
+        angles[round(first.angle, 1) % round(2 * math.pi, 1)] += len(run)
     if not angles:
         return 0.0, ()
     main = angles.most_common(1)[0][0]
@@ -321,11 +324,12 @@ def _runs(text_page: Any, count: int) -> list[list[_Character]]:
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     x, y = ctypes.c_double(), ctypes.c_double()
     loose = raw.FS_RECTF()
-    faces = _Faces(text_page)
+    handle = text_page.raw
+    faces = _Faces(handle)
     runs: list[list[_Character]] = [[]]
     high = ""
     for index in range(count):
-        code = raw.FPDFText_GetUnicode(text_page, index)
+        code = raw.FPDFText_GetUnicode(handle, index)
         if code in (0x0A, 0x0D):
             runs.append([])
             continue
@@ -336,10 +340,13 @@ def _runs(text_page: Any, count: int) -> list[list[_Character]]:
         if high:
             pair = (high + character).encode("utf-16-le", "surrogatepass")
             character, high = pair.decode("utf-16-le", "ignore"), ""
-        raw.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
-        raw.FPDFText_GetCharOrigin(text_page, index, x, y)
-        raw.FPDFText_GetLooseCharBox(text_page, index, loose)
-        blank = character.isspace()
+        if character.isspace():
+            # Nothing asks where a blank stands, and every question to PDFium costs as much as the next.
+            runs[-1].append(_Character(character, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, bold=False, italic=False))
+            continue
+        raw.FPDFText_GetCharBox(handle, index, left, right, bottom, top)
+        raw.FPDFText_GetCharOrigin(handle, index, x, y)
+        raw.FPDFText_GetLooseCharBox(handle, index, loose)
         runs[-1].append(
             _Character(
                 character,
@@ -348,29 +355,33 @@ def _runs(text_page: Any, count: int) -> list[list[_Character]]:
                 x.value,
                 y.value,
                 abs(loose.top - loose.bottom),
-                0.0 if blank else raw.FPDFText_GetCharAngle(text_page, index),
-                *((False, False) if blank else faces.at(index)),
+                raw.FPDFText_GetCharAngle(handle, index),
+                *faces.at(index),
             )
         )
     return [run for run in runs if any(not character.text.isspace() for character in run)]
 
 
 class _Faces:
-    """Whether a character is set in a bold and in a slanting face, by its font's name: flags and weights in PDFs are mostly
-    not set."""
+    """Whether a character is set in a bold and in a slanting face, by its font's name: flags and weights in PDFs are mostly not set."""
 
-    def __init__(self, text_page: Any) -> None:
-        self._text_page = text_page
-        self._buffer = ctypes.create_string_buffer(128)
-        self._flags = ctypes.c_int()
-
-    def at(self, index: int) -> tuple[bool, bool]:
+    def __init__(self, handle: Any) -> None:
         import pypdfium2.raw as raw
 
-        size = raw.FPDFText_GetFontInfo(self._text_page, index, self._buffer, 128, self._flags)
-        name = self._buffer.value.lower() if 0 < size <= 128 else b""
-        bold = b"bold" in name or b"black" in name or b"heavy" in name
-        return bold, b"italic" in name or b"oblique" in name
+        self._ask = raw.FPDFText_GetFontInfo
+        self._handle = handle
+        self._buffer = ctypes.create_string_buffer(128)
+        self._flags = ctypes.c_int()
+        self._known: dict[bytes, tuple[bool, bool]] = {}
+
+    def at(self, index: int) -> tuple[bool, bool]:
+        size = self._ask(self._handle, index, self._buffer, 128, self._flags)
+        name = self._buffer.value if 0 < size <= 128 else b""
+        if name not in self._known:
+            lower = name.lower()
+            bold = b"bold" in lower or b"black" in lower or b"heavy" in lower
+            self._known[name] = bold, b"italic" in lower or b"oblique" in lower
+        return self._known[name]
 
 
 def _line(run: list[_Character], main: float, raised: list[bool], notes: frozenset[str]) -> Line:

@@ -98,6 +98,17 @@ def test_raised_numbers_are_marks_or_powers(bench: Bench) -> None:
     assert read_pages(bench.folder / "a.docx", "a.docx").pages[0].text == written
 
 
+def test_the_head_and_foot_of_a_word_file_are_furniture(bench: Bench) -> None:
+    document = Document()
+    document.sections[0].header.paragraphs[0].text = "Running head"
+    document.sections[0].footer.paragraphs[0].text = "Running foot"
+    document.add_paragraph("The text of the document.")
+    document.save(str(bench.folder / "a.docx"))
+    result = read_pages(bench.folder / "a.docx", "a.docx")
+    assert result.pages[0].text == "The text of the document."
+    assert set(result.furniture) == {"Running head", "Running foot"}
+
+
 @given(st.lists(st.lists(WORD, min_size=1, max_size=4), min_size=1, max_size=5))
 def test_no_cell_is_lost_or_moved(rows: list[list[str]]) -> None:
     table = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)

@@ -70,6 +70,31 @@ def test_the_timeline_is_read_row_by_row(read: dict[str, ReadResult]) -> None:
     assert by_date["2012 Aug 10"].endswith("Jan 1, 2014.")
 
 
+def test_the_end_of_another_agencys_document_is_cut_off_and_told(read: dict[str, ReadResult]) -> None:
+    """Page 1 begins with the document itself, page 7 ends with its own end; what was cut can be looked at."""
+    first, last = paragraphs(read[RULE], 1), paragraphs(read[RULE], 7)
+    assert first[0].startswith("DEPARTMENT OF HEALTH") and "45 CFR Part 162" in first[:4]
+    assert last[-1] == "BILLING CODE 4120–01–P" and last[-2].startswith("[FR Doc. 2020–00551")
+    joined = " ".join(page.text for page in read[RULE].pages)
+    assert "EFSEC" not in joined and "BILLING CODE 6560" not in joined and joined.count("BILLING CODE") == 1
+    assert read[RULE].reason == "7 pages read (text of another document cut off from pages: 1)."
+    assert any("EFSEC" in line for line in read[RULE].furniture)
+    assert "BILLING CODE 6560–50–P" in read[RULE].furniture
+
+
+def test_footnote_marks_are_no_part_of_a_word_and_footnotes_stand_at_the_end(read: dict[str, ReadResult]) -> None:
+    joined = "\n\n".join(page.text for page in read[RULE].pages)
+    marks = [int(number) for number in re.findall(r"(?<!\n)\S ?\[(\d{1,2})\]", joined)]
+    assert sorted(marks) == list(range(1, 13))
+    notes = {n: [p for p in paragraphs(read[RULE], n) if re.match(r"\[\d+\] ", p)] for n in range(1, 8)}
+    assert {number: len(found) for number, found in notes.items() if found} == {2: 9, 3: 1, 5: 2}
+    for number, found in notes.items():
+        assert not found or paragraphs(read[RULE], number)[-len(found) :] == found
+    # Facts with digits and points are no marks.
+    assert "D.0" in joined and "1306.13" in joined and "(403–D3)" in joined and "#1182 [7]" in joined
+    assert not re.search(r"[a-z][.,]?\d{1,2}(?= [A-Z])", " ".join(page.text for page in read[RULE].pages))
+
+
 def test_headings_and_footnotes_stand_apart(read: dict[str, ReadResult]) -> None:
     second, fifth = paragraphs(read[RULE], 2), paragraphs(read[RULE], 5)
     assert any(re.fullmatch(r"B\. National Committee .{20,60}Recommendation", text) for text in second)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tasks.documents.layout import Line, group_lines, stands_in_margin
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.documents.layout import Line, footnotes_last, group_lines, stands_in_margin
 
 
 def line(
@@ -118,3 +121,59 @@ def test_the_margins_are_an_eighth_of_the_page() -> None:
     page = {"top": 792.0, "bottom": 0.0}
     assert stands_in_margin(line("head", 45, 750), **page) and stands_in_margin(line("foot", 45, 40), **page)
     assert not stands_in_margin(line("body", 45, 600), **page)
+
+
+def test_footnotes_stand_behind_the_body_and_the_paragraph_goes_on_in_the_next_column() -> None:
+    body = [*column(45, 700, *["text of the body"] * 4), *column(222, 700, *["text of the body"] * 3)]
+    notes = [
+        line("[1] first note", 53, 100, size=8),
+        line("goes on", 45, 91, size=8),
+        line("[2] second note", 53, 82, size=8),
+    ]
+    for lines in ([*body[:4], *notes, *body[4:]], [*notes, *body]):
+        assert texts(list(footnotes_last(lines))) == [
+            " ".join(["text of the body"] * 7),
+            "[1] first note goes on",
+            "[2] second note",
+        ]
+
+
+def test_a_small_numbered_line_above_the_body_is_no_footnote() -> None:
+    """A table's note under the table, with the text going on below it, stays where it is."""
+    lines = [
+        *column(45, 700, "a1", "a2"),
+        line("[1] note of a table", 45, 600, size=8),
+        *column(45, 500, "b1", "b2", "b3"),
+    ]
+    assert footnotes_last(lines) == tuple(lines)
+
+
+def test_a_numbered_line_in_the_bodys_type_is_no_footnote() -> None:
+    lines = [line("[1] reference", 45, 100), *column(45, 700, "a1", "a2", "a3")]
+    assert footnotes_last(lines) == tuple(lines) and footnotes_last([]) == ()
+
+
+LINES = st.lists(
+    st.builds(
+        line,
+        st.sampled_from(["[1] note", "[22] note", "body", "goes on", "a longer line of the body"]),
+        st.sampled_from([45.0, 53.0, 222.0]),
+        st.integers(40, 700).map(float),
+        size=st.sampled_from([8.0, 10.0]),
+    ),
+    max_size=12,
+)
+
+
+@given(LINES)
+def test_moving_footnotes_loses_nothing_and_keeps_the_order_of_the_rest(lines: list[Line]) -> None:
+    moved = footnotes_last(lines)
+    assert sorted(map(id, moved)) == sorted(map(id, lines))
+    places = {id(each): at for at, each in enumerate(lines)}
+    order = [places[id(each)] for each in moved]
+    assert sum(after < before for before, after in zip(order, order[1:], strict=False)) <= 1
+
+
+@given(LINES)
+def test_grouping_loses_no_line(lines: list[Line]) -> None:
+    assert [text for block in group_lines(lines) for text in block.lines] == [each.text for each in lines]
