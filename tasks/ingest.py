@@ -19,9 +19,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from prefect import runtime, task
 from prefect.artifacts import create_table_artifact
+from prefect.futures import PrefectFutureList
 from prefect.logging import get_run_logger
 from psycopg import errors
 
@@ -522,6 +524,12 @@ def report_documents(corpus: str, generation: int) -> tuple[str, ...]:
         description=f"Documents of corpus {corpus} in index generation {generation}",
     )
     return tuple(f"{row.name}: {row.status}: {row.reason}" for row in rows if row.status not in HARMLESS)
+
+
+def finish(*stages: PrefectFutureList[Any]) -> None:
+    """Wait for the boxes of every document. Raises what the first broken one raised, and not what that did to those after it."""
+    for stage in stages:
+        stage.result()
 
 
 class DocumentsUnreadable(FilewrightError):
