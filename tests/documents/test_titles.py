@@ -111,13 +111,13 @@ def test_a_hostile_file_has_its_name_and_costs_the_others_nothing(tmp_path: Path
     assert found == ["Junk", "Cut", "Tags", "Hashes", "Blanks", "Surrogates", "Still read", "Gone"]
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 def test_a_file_that_ends_the_process_has_its_name_and_the_next_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pipe that nobody writes to holds the process until its alarm; so does a parser that hangs."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import signal\nold = signal.alarm\nsignal.alarm = lambda seconds: old(min(seconds, 2))\n"
+        "import signal\nold = signal.alarm\nsignal.alarm = lambda seconds: old(min(seconds, 5))\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     os.mkfifo(tmp_path / "stuck.txt")

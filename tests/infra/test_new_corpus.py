@@ -6,9 +6,9 @@ import hashlib
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
-import time
 import tomllib
 import unicodedata
 from pathlib import Path
@@ -238,29 +238,28 @@ def test_a_full_disk_leaves_nothing_behind(place: Place, capsys: pytest.CaptureF
     assert place.left() == []
 
 
-@pytest.mark.timeout(60)
-def test_an_interrupt_in_the_middle_leaves_nothing_behind(place: Place) -> None:
-    """A real Ctrl-C, sent once the hidden folder is there; the copying is long enough to be met."""
-    for number in range(40):
-        place.put(f"{number}.txt", b"word " * 600_000)
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("step", ["_copy", "_put_in_place"])
+def test_an_interrupt_leaves_nothing_behind(place: Place, step: str) -> None:
+    """A real Ctrl-C, when the first file is copied and when only the renaming is left."""
+    place.put("house.txt")
+    code = (
+        "import sys, time; from infra import new_corpus; from infra.commands import parser;"
+        f"new_corpus.{step} = lambda *_: (print('here', flush=True), time.sleep(100));"
+        "sys.exit(new_corpus.run(parser().parse_args(sys.argv[1:]), None))"
+    )
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import sys; from infra.commands import parser; from infra.new_corpus import run;"
-            "sys.exit(run(parser().parse_args(sys.argv[1:]), None))",
-            "new", "corpus", str(place.source), "--into", str(place.into),
-        ],
+        [sys.executable, "-c", code, "new", "corpus", str(place.source), "--into", str(place.into)],
         cwd=ROOT,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
-    )  # fmt: skip
-    while process.poll() is None and not place.left():
-        time.sleep(0.001)
+    )
+    assert process.stdout is not None and process.stdout.readline() == b"here\n"
     assert [name[:5] for name in place.left()] == [".new-"]
-    os.killpg(process.pid, 2)
-    process.communicate(timeout=30)
-    assert process.returncode != 0
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in told
     assert place.left() == []
 
 
