@@ -27,15 +27,15 @@ _DEEPEST = 4
 
 _OBJECT = re.compile(rb"(?<![0-9])(\d{1,10})\s+(\d{1,5})\s+obj\b")
 _STREAM = re.compile(rb"stream\r?\n")
-_LENGTH = re.compile(rb"/Length\s+(\d+)(?!\s+\d+\s+R)")
+_LENGTH = re.compile(rb"/Length\s+(\d{1,12})(?!\d|\s+\d+\s+R)")
 _FLATE = re.compile(rb"/Filter\s*\[?\s*/(?:FlateDecode|Fl)\b")
 _PACKED = re.compile(rb"/Type\s*/ObjStm\b")
-_FIRST, _COUNT = re.compile(rb"/First\s+(\d+)"), re.compile(rb"/N\s+(\d+)")
-_ROOT = re.compile(rb"/Root\s+(\d+)\s+\d+\s+R")
-_PAGES = re.compile(rb"/Pages\s+(\d+)\s+\d+\s+R")
-_KIDS = re.compile(rb"/Kids\s*(?:\[([^\]]*)\]|(\d+)\s+\d+\s+R)")
-_CONTENTS = re.compile(rb"/Contents\s*(?:\[([^\]]*)\]|(\d+)\s+\d+\s+R)")
-_REFERENCE = re.compile(rb"(\d+)\s+\d+\s+R")
+_FIRST, _COUNT = re.compile(rb"/First\s+(\d{1,9})"), re.compile(rb"/N\s+(\d{1,9})")
+_ROOT = re.compile(rb"/Root\s+(\d{1,10})\s+\d+\s+R")
+_PAGES = re.compile(rb"/Pages\s+(\d{1,10})\s+\d+\s+R")
+_KIDS = re.compile(rb"/Kids\s*(?:\[([^\]]*)\]|(\d{1,10})\s+\d+\s+R)")
+_CONTENTS = re.compile(rb"/Contents\s*(?:\[([^\]]*)\]|(\d{1,10})\s+\d+\s+R)")
+_REFERENCE = re.compile(rb"(?<!\d)(\d{1,10})\s+\d+\s+R")
 _ELSEWHERE = re.compile(
     rb"/(?:Parent|Annots|B|StructParents|Dests|Metadata|Group|PieceInfo)\s*(?:\[[^\]]*\]|\d+\s+\d+\s+R)"
 )
@@ -153,7 +153,7 @@ def _inner(own: bytes, unpacked: bytes) -> Iterator[tuple[int, bytes]]:
     if not unpacked or first is None or count is None:
         return
     begin = int(first.group(1))
-    heads = [int(value) for value in re.findall(rb"\d+", unpacked[:begin])[: 2 * int(count.group(1))]]
+    heads = [int(value) for value in re.findall(rb"(?<!\d)\d{1,10}(?!\d)", unpacked[:begin])[: 2 * int(count.group(1))]]
     places = list(zip(heads[::2], heads[1::2], strict=False))
     for position, (number, offset) in enumerate(places):
         following = places[position + 1][1] if position + 1 < len(places) else len(unpacked)

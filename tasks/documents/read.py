@@ -334,8 +334,10 @@ def _extract_pdf(path: Path, name: str, suffix: str, store: Spool, progress: Cal
 def _damaged(path: Path) -> dict[int, str]:
     """What is wrong with pages by their number; nothing is known when the search itself ends the worker."""
     try:
-        _, found = worker.ask("pdf", {"path": str(path), "first": 1, "last": 0, "damage": True})
+        *_, found = worker.ask("pdf", {"path": str(path), "first": 1, "last": 0, "damage": True})
     except worker.Ended:
+        return {}
+    if "refused" in found:
         return {}
     return dict.fromkeys(found["touched"], _TOUCHED) | dict.fromkeys(found["lost"], _LOST)
 

@@ -62,9 +62,9 @@ _PAGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LINEARISED = re.compile(rb"/Linearized\b")
-_LENGTH = re.compile(rb"/L\s+(\d+)")
+_LENGTH = re.compile(rb"/L\s+(\d{1,15})(?!\d)")
 _OBJECT = re.compile(rb"\d+\s+\d+\s+obj\b")
-_START = re.compile(rb"startxref\s+(\d+)\s*\Z")
+_START = re.compile(rb"startxref\s+(\d{1,15})\s*\Z")
 _SECTION = re.compile(rb"\s*(?:xref\b|\d+\s+\d+\s+obj\b)")
 
 

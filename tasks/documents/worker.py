@@ -176,7 +176,7 @@ def _write(answers: IO[bytes], answer: Answer) -> None:
 def _pdf(request: Answer) -> Iterator[Answer]:
     """First how many pages the file has, or why it is refused; then the records of pages `first` to `last`, when they are
     asked for."""
-    from tasks.documents.damage import damage
+    from tasks.documents.damage import Damage, damage
     from tasks.documents.pdf import PdfFile, UnreadablePdf, as_record, lost_page, recognised
 
     signal.alarm(request.get("seconds", TEXT_SECONDS))
@@ -185,7 +185,11 @@ def _pdf(request: Answer) -> Iterator[Answer]:
             yield {"pages": pdf.page_count}
             if request.get("damage"):
                 signal.alarm(request.get("seconds", FILE_SECONDS))
-                found = damage(Path(request["path"]), pdf.page_count)
+                try:
+                    found = damage(Path(request["path"]), pdf.page_count)
+                except Exception:
+                    # What a file does to the search for damage is no reason not to read it: nothing is known then.
+                    found = Damage()
                 yield {"lost": found.lost, "touched": found.touched}
             for number in range(request["first"], min(request["last"], pdf.page_count) + 1):
                 signal.alarm(request.get("seconds", TEXT_SECONDS))
@@ -204,8 +208,8 @@ def _pdf(request: Answer) -> Iterator[Answer]:
         yield {"refused": error.kind, "reason": f"The PDF cannot be read: {error}."}
     except MemoryError:
         yield {"refused": "broken", "reason": "The PDF cannot be read: it needs more memory than a file may."}
-    except OSError as error:
-        yield {"refused": "broken", "reason": f"The PDF cannot be read: {error.strerror or type(error).__name__}."}
+    except Exception as error:
+        yield {"refused": "broken", "reason": f"The PDF cannot be read: its reader failed ({type(error).__name__})."}
 
 
 def _elements(request: Answer) -> Iterator[Answer]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +20,17 @@ def line(
     size: float = 10.0,
     gaps: tuple[float, ...] = (),
 ) -> Line:
-    return Line(text, left, left + 5.0 * len(text), baseline, baseline, size, bold or run_in, bold, True, gaps)
+    return Line(
+        text,
+        left,
+        left + 5.0 * len(text),
+        baseline,
+        baseline,
+        size,
+        bold_start=bold or run_in,
+        bold_end=bold,
+        gaps=gaps,
+    )
 
 
 def texts(lines: list[Line]) -> list[str]:
@@ -171,7 +183,7 @@ def test_moving_footnotes_loses_nothing_and_keeps_the_order_of_the_rest(lines: l
     assert sorted(map(id, moved)) == sorted(map(id, lines))
     places = {id(each): at for at, each in enumerate(lines)}
     order = [places[id(each)] for each in moved]
-    assert sum(after < before for before, after in zip(order, order[1:], strict=False)) <= 1
+    assert sum(after < before for before, after in itertools.pairwise(order)) <= 1
 
 
 @given(LINES)

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from docx import Document
 from fpdf import FPDF
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tasks.documents import Status, read_pages, worker
 from tasks.documents.pdf import PdfFile
@@ -398,3 +400,44 @@ def test_pages_that_end_the_reader_are_given_up_after_a_few(bench: Bench, monkey
     monkeypatch.setattr(worker, "ask", end)
     result = read_pages(bench.pdf("a.pdf", "1", "2", "3", "4"), "a.pdf")
     assert result.status is Status.BROKEN and "damaged pages: 1, 2, 3, 4" in result.reason
+
+
+@given(
+    st.sampled_from([".pdf", ".docx", ".html"]),
+    st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=40)), min_size=1, max_size=6),
+)
+@settings(max_examples=40)
+def test_whatever_happened_to_a_files_bytes_there_is_a_status_and_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, damages: list[tuple[float, bytes]]
+) -> None:
+    """Random bytes over random places of a sound file: no exception comes out, and an `ok` has pages with a word."""
+    bench = Bench(tmp_path_factory.mktemp("any"))
+    if suffix == ".pdf":
+        path = bench.pdf("a.pdf", LONG, LONG)
+    elif suffix == ".docx":
+        path = bench.folder / "a.docx"
+        document = Document()
+        document.add_paragraph(LONG)
+        document.save(str(path))
+    else:
+        path = bench.file(
+            "a.html", f"<html><body><table><tr><td rowspan=2>{LONG}</td></tr></table></body></html>".encode()
+        )
+    content = bytearray(path.read_bytes())
+    for place, noise in damages:
+        at = int(place * (len(content) - 1))
+        content[at : at + len(noise)] = noise
+    path.write_bytes(bytes(content))
+    result = read_pages(path, path.name)
+    assert result.reason.endswith(".") and (result.status is Status.OK) == any(page.text for page in result.pages)
+    assert all(page.problem for page in result.pages if not page.text)
+
+
+def test_numbers_of_thousands_of_digits_are_no_exception(bench: Bench) -> None:
+    digits = b"9" * 9000
+    catalogue = b"<< /Type /Catalog /Pages 2 0 R /L %b /Root %b 0 R >>" % (digits, digits)
+    tree = b"<< /Type /Pages /Kids [3 0 R %b 0 R] /Count %b /Length %b >>" % (digits, digits, digits)
+    result = read_pages(bench.raw("a.pdf", catalogue, tree, PAGE, TEXT), "a.pdf")
+    assert result.status in {Status.OK, Status.BROKEN} and result.reason.endswith(".")
+    content = re.sub(rb"startxref\n\d+", b"startxref\n" + digits, (bench.folder / "a.pdf").read_bytes())
+    assert read_pages(bench.file("b.pdf", content), "b.pdf").status is Status.TRUNCATED
