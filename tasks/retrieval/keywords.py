@@ -300,7 +300,8 @@ def _move_into_place(draft: Path, folder: Path) -> None:
 def _check(folder: Path) -> None:
     try:
         contents = json.loads((folder / CONTENTS).read_text(encoding="utf-8"))
-        whole = contents["version"] == VERSION and all(
+        listed = {f"{name}.npy" for name in PLACES} <= set(contents["files"])
+        whole = (contents["version"] == VERSION and listed) and all(
             (folder / name).stat().st_size == size and _checksum(folder / name) == checksum
             for name, (size, checksum) in contents["files"].items()
         )

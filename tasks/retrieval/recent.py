@@ -19,6 +19,9 @@ class Recent(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
         self._lock = Lock()
 
+    def __len__(self) -> int:
+        return len(self._values)
+
     def get(self, keys: Sequence[K]) -> dict[K, V]:
         """Those that are kept."""
         with self._lock:
