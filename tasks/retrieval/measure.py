@@ -15,7 +15,7 @@ from tasks.domain.passages import GoldenQuestion, Passage, SearchResult
 DEPTH = 10  # passages looked through for an answer; beyond, its reciprocal rank is 0
 
 Leg = Literal["fused", "vectors", "bm25"]
-LEGS: tuple[Leg, ...] = ("fused", "vectors", "bm25")
+LEGS: tuple[Leg, ...] = ("vectors", "bm25", "fused")
 
 
 class Searchable(Protocol):
