@@ -112,17 +112,33 @@ def ask(kind: str, request: Answer) -> Iterator[Answer]:
     not all taken is ended.
     """
     with _SLOTS:
+        answered = False
         worker = _take(kind)
         try:
-            yield from worker.ask(request)
+            if worker is not None:
+                try:
+                    for answer in worker.ask(request):
+                        answered = True
+                        yield answer
+                except TemporaryError:
+                    # It may have been killed while it waited; that is not this request's matter.
+                    if answered:
+                        raise
+                    worker.close()
+                    worker = None
+            if worker is None:
+                worker = _Worker(kind)
+                yield from worker.ask(request)
         except BaseException:
-            worker.close()
+            if worker is not None:
+                worker.close()
             raise
         with _LOCK:
             _IDLE[kind].append(worker)
 
 
-def _take(kind: str) -> _Worker:
+def _take(kind: str) -> _Worker | None:
+    """A worker that waits, if there is one; too many of another kind are ended."""
     global _OWNER
     with _LOCK:
         if os.getpid() != _OWNER:
@@ -140,7 +156,7 @@ def _take(kind: str) -> _Worker:
             for worker in others:
                 worker.close()
                 _IDLE[worker.kind].remove(worker)
-    return _Worker(kind)
+    return None
 
 
 @atexit.register

@@ -165,3 +165,21 @@ def test_no_word_is_lost_and_a_confidence_lies_between_0_and_1(words: list[tuple
     assert " ".join(line.text for line in found.lines).split() == kept
     assert (found.confidence is None) == (not kept)
     assert found.confidence is None or 0.0 <= found.confidence <= 1.0
+
+
+def test_a_text_layer_of_codes_without_meaning_is_replaced_by_recognition(bench: Bench) -> None:
+    """A font whose table gives private characters: it looks right, and copying it gives nonsense."""
+    table = b"begincmap 1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfrange <20> <7e> <e020> endbfrange endcmap"
+    drawn = b"BT /F1 14 Tf 60 600 Td (The pharmacy sends the quantity prescribed) Tj 0 -20 Td (with every claim for a partial fill) Tj ET"
+    path = bench.raw(
+        "a.pdf",
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R >>",
+        b"<< /Length %d >>\nstream\n%b\nendstream" % (len(drawn), drawn),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode 6 0 R >>",
+        b"<< /Length %d >>\nstream\n%b\nendstream" % (len(table), table),
+    )
+    (page,) = read_pages(path, "a.pdf").pages
+    assert page.origin == "ocr"
+    assert page.text == "The pharmacy sends the quantity prescribed with every claim for a partial fill"
