@@ -39,7 +39,8 @@ WORDING: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "an order to ignore what was said",
         (
-            r"\b(?:ignore|disregard|forget|override|bypass|stop following|do not (?:follow|obey))\b[^.]{0,40}"
+            r"\b(?:ignore|disregard|forget|override|bypass|stop following|do not (?:follow|obey))\b[^.]{0,30}"
+            r"\b(?:previous|prior|preceding|above|earlier|former|all|any|your|these|system)\b[^.]{0,20}"
             r"\b(?:instructions?|prompts?|directions?|guidelines)\b",
             r"\b(?:ignore|disregard|forget|override|bypass)\b[^.]{0,20}"
             r"\b(?:(?:previous|prior|above|earlier|preceding) (?:rules?|messages?|text|context)|(?:rules?|messages?|text) above)\b",

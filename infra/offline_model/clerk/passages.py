@@ -99,12 +99,13 @@ class Answer:
 def parse_passage(block: Mapping[str, Any]) -> Passage | None:
     """A `search_result` block as a passage; None if it does not say its document and page.
 
-    What stands in brackets is said about the passage and no part of it: in the title the remark with its score, in the content whole parts.
+    What stands in brackets is said about the passage and no part of it: in the title the remark with its score, in the content whole parts
+    before the last.
     """
     source, title = str(block.get("source", "")), _SCORE.sub("", str(block.get("title", "")))
     content = block.get("content") or []
     parts = [str(part.get("text", "")) for part in content if isinstance(part, Mapping)]
-    text = " ".join(part for part in parts if not _REMARK.fullmatch(part))
+    text = " ".join([*(part for part in parts[:-1] if not _REMARK.fullmatch(part)), *parts[-1:]])
     found = re.search(r"^(?P<document>.+?)#page=(?P<page>\d+)$", source) or re.search(
         r"(?P<document>[^\s—–/]+\.[A-Za-z]{2,5}),? (?:\()?page (?P<page>\d+)", f"{source} {title}"
     )
