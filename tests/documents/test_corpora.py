@@ -222,7 +222,7 @@ def test_every_page_that_a_report_may_cite_carries_the_value(corpus: str, pages:
         value = rule["value"] if key != "citation" else questions["ncpdp_field"]["value"]
         for source in rule["sources"]:  # type: ignore[attr-defined]
             for number in source["pages"]:
-                assert re.search(SPELLINGS[value], pages[source["document"], number].text), (key, source, number)  # type: ignore[index]
+                assert re.search(SPELLINGS[value], pages[source["document"], number].text), (key, source, number)
 
 
 def test_no_other_page_carries_a_date_that_only_the_named_ones_may_prove(
@@ -230,7 +230,7 @@ def test_no_other_page_carries_a_date_that_only_the_named_ones_may_prove(
 ) -> None:
     for rule in (expected(corpus)["effective_date"], expected(corpus)["compliance_date"]):
         named = {(source["document"], number) for source in rule["sources"] for number in source["pages"]}  # type: ignore[attr-defined]
-        carrying = {place for place, page in pages.items() if SPELLINGS[rule["value"]] in page.text}  # type: ignore[index]
+        carrying = {place for place, page in pages.items() if SPELLINGS[rule["value"]] in page.text}
         assert carrying == named
 
 
