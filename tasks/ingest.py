@@ -67,7 +67,7 @@ from tasks.settings import settings
 from tasks.store.connection import Connection, connect
 
 PAGES_AT_ONCE = 100  # stored in one transaction: what a killed run stores again at most
-LONG_PAGES = 200  # from here on a document shows its progress
+LONG_PAGES = 200  # from here on a document shows its progress from the first batch on
 LONG_CHUNKS = 2_000
 SHOWN_EVERY = 10.0  # seconds between two looks at the progress
 LEFT_FOR = 86_400.0  # seconds after which nobody comes back to a spool
@@ -169,25 +169,27 @@ def plan(corpus: str) -> Plan:
         get_run_logger().info("Removed the spool %s, which a run left behind more than a day ago.", name)
     found = catalogue(folder)
     sources = _sources(found)
+    # A transaction of its own: whatever goes wrong after it, what was withdrawn is closed.
     with connect(_url()) as connection:
         rows = _rows(found, _close(connection, corpus, found, sources))
         serving = serving_generation(connection, corpus)
-        # The corpus stays with its model as long as there is such a model.
-        pinned = serving.embedding_model if serving is not None and serving.embedding_model in MODELS else None
-        model = embedding_model(choose_model(group.retrieval.embedding_model, pinned, say=get_run_logger().info))
-        digest = fingerprint(
-            {
-                "documents": sorted(
-                    (e.name, e.title, source.sha256, source.reader, str(e.effective_from), str(e.effective_to))
-                    for source in sources
-                    for e in source.entries
-                ),
-                "refused": sorted((row.name, row.status) for row in found.refused),
-                "splitter": _splitter(),
-                "model": (model.name, model.revision, group.retrieval.vector_precision),
-                "gate": gate_digest(folder),
-            }
-        )
+    # The corpus stays with its model as long as there is such a model.
+    pinned = serving.embedding_model if serving is not None and serving.embedding_model in MODELS else None
+    model = embedding_model(choose_model(group.retrieval.embedding_model, pinned, say=get_run_logger().info))
+    digest = fingerprint(
+        {
+            "documents": sorted(
+                (e.name, e.title, source.sha256, source.reader, str(e.effective_from), str(e.effective_to))
+                for source in sources
+                for e in source.entries
+            ),
+            "refused": sorted((row.name, row.status) for row in found.refused),
+            "splitter": _splitter(),
+            "model": (model.name, model.revision, group.retrieval.vector_precision),
+            "gate": gate_digest(folder),
+        }
+    )
+    with connect(_url(), read_only=True) as connection:
         unchanged, problems = _unchanged(connection, serving, digest, found)
     return Plan(digest, model.name, sources, rows, unchanged, problems)
 
@@ -295,12 +297,15 @@ def extract_document(corpus: str, source: Source) -> Extracted:
     group = settings()
     with connect(_url(), read_only=True) as connection:
         known = known_document(connection, corpus, source.sha256, source.reader)
+    spool = _spool(source)
     if known is not None:
+        if spool.is_dir():  # a run was killed between its last page and this
+            with _turn(source, spool):
+                shutil.rmtree(spool, ignore_errors=True)
         return Extracted(source, known=known)
     path, problem = _located(corpus, source)
     if path is None:
         return Extracted(source, status=Status.MISSING, reason=problem)
-    spool = _spool(source)
     with _room_told(group.store.home), _turn(source, spool):
         raw = _read_again_or_on(path, source, spool)
         if raw.status is not Status.OK:
@@ -611,17 +616,24 @@ def _room_told(home: Path) -> Iterator[None]:
 
 
 class _Progress:
-    """How far the work on a long document is: a bar in the UI and lines in the log, at most every few seconds; nothing for a short one."""
+    """How far the work on a document is: a bar in the UI and lines in the log, at most every few seconds.
+
+    Nothing for a short document, unless the work takes long all the same: a page that must be recognised takes seconds.
+    """
 
     def __init__(self, what: str, unit: str, long: int) -> None:
         self._what, self._unit, self._long = what, unit, long
         self._bar: ProgressArtifact | None = None
+        self._begun = time.monotonic()
         self._shown = 0.0
 
     def __call__(self, done: int, total: int) -> None:
-        if total < self._long or (done < total and time.monotonic() - self._shown < SHOWN_EVERY):
+        now = time.monotonic()
+        if total < self._long and now - self._begun < SHOWN_EVERY:
             return
-        self._shown = time.monotonic()
+        if done < total and now - self._shown < SHOWN_EVERY:
+            return
+        self._shown = now
         if self._bar is None:
             self._bar = ProgressArtifact(f"progress {self._what}", f"Progress of {self._what}")
         self._bar.show(lambda: 100.0 * done / total)

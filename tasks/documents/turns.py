@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 POLL_SECONDS = 0.2
+LOCK = ".lock"
 
 
 @contextmanager
@@ -39,21 +40,24 @@ def turn(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[Non
 
 
 def remove_leftovers(folder: Path, *, older_than: float) -> tuple[str, ...]:
-    """Remove what killed runs left below `folder`: subfolders that nobody works on and in which nothing changed for `older_than` seconds.
+    """Remove what killed runs left below `folder`: subfolders that nobody works on and in which nothing changed for `older_than` seconds,
+    and lock files that nobody holds.
 
-    `<name>.lock` beside a subfolder is its lock. Returns the names of what was removed.
+    `<name>.lock` beside a subfolder is its lock. Returns the names of the subfolders that were removed.
     """
     removed = []
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if not path.is_dir() or time.time() - _changed(path) < older_than:
+        is_lock = path.name.endswith(LOCK)
+        if not (is_lock or path.is_dir()) or time.time() - _changed(path) < older_than:
             continue
-        lock = path.with_name(f"{path.name}.lock")
+        lock = path if is_lock else path.with_name(f"{path.name}{LOCK}")
         descriptor = _take(lock)
         if descriptor is None:
             continue
         try:
-            shutil.rmtree(path, ignore_errors=True)
-            removed.append(path.name)
+            if not is_lock:
+                shutil.rmtree(path, ignore_errors=True)
+                removed.append(path.name)
         finally:
             lock.unlink(missing_ok=True)
             os.close(descriptor)
@@ -78,12 +82,12 @@ def _take(path: Path) -> int | None:
     return None
 
 
-def _changed(folder: Path) -> float:
-    """When something in the folder changed last."""
-    times = [folder.stat().st_mtime]
-    for path in folder.rglob("*"):
+def _changed(root: Path) -> float:
+    """When the file, or something in the folder, changed last; now for one that just went away."""
+    times = []
+    for path in (root, *root.rglob("*")):
         try:
             times.append(path.stat().st_mtime)
         except FileNotFoundError:
-            continue  # somebody works on it
+            times.append(time.time())  # somebody works on it
     return max(times)

@@ -365,6 +365,15 @@ def test_a_withdrawn_document_is_no_longer_found_even_where_the_gate_rejects(own
     assert states(database) == ["superseded", "rejected", "open"]
 
 
+def test_a_withdrawn_document_is_closed_though_the_run_goes_wrong_right_after(own: Corpus, database: Database) -> None:
+    assert own.run().is_completed()
+    del own.entries["zebra.pdf"]
+    (own.documents / "zebra.pdf").unlink()
+    del own.questions[0]["pages"]
+    assert "golden questions, line 1" in str(own.run().message)
+    assert "zebra.pdf" not in found(database, "zebra rule")
+
+
 def test_a_document_that_is_back_is_found_again_at_no_cost(own: Corpus, database: Database) -> None:
     assert own.run().is_completed()
     entry = own.entries.pop("zebra.pdf")
@@ -627,7 +636,7 @@ def test_a_run_that_was_killed_while_it_stored_pages_goes_on_after_the_last_batc
     )
     assert query(database, pages) == [LONG]
     assert found(database, "the pangolin handbook")[0] == "long.pdf"
-    assert not any((settings().store.home / "extracts").iterdir())
+    assert not any(path.is_dir() for path in (settings().store.home / "extracts").iterdir())
     assert "progress-storing-long-pdf" in artifacts()
 
 
