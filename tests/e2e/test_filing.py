@@ -322,8 +322,8 @@ def write_corpus(folder: Path) -> None:
     ]
     with (folder / "golden.jsonl").open("w") as file:
         for identity, question, pattern in questions:
-            row = {"id": identity, "question": question, "kind": "date", "document": "other-rule.pdf", "pages": [1]}
-            file.write(json.dumps({**row, "pattern": pattern}) + "\n")
+            row = {"id": identity, "question": question, "document": "other-rule.pdf", "pages": [1]}
+            file.write(json.dumps({**row, "answer_patterns": [pattern], "answerable": True}) + "\n")
     source = 'sources = [{ document = "other-rule.pdf", pages = [1] }]\n'
     form = folder / "filings" / "qi-report"
     form.mkdir(parents=True)
