@@ -13,8 +13,8 @@ Origin = Literal["text", "ocr", "none"]
 class Page:
     """One page of a document as it is stored, once, apart from chunks: `number` counts from 1, `text` is normalised.
 
-    `origin` says where the text is from: the file's own text, character recognition (then `confidence` is the mean over its words, 0 to 1), or
-    nowhere (the page is empty or could not be read, and then `problem` says why).
+    `origin` says where the text is from: the file's own text, character recognition (then `confidence` is the mean over its words, 0 to
+    1), or nowhere (the page is empty or could not be read, and then `problem` says why).
     """
 
     document: str
