@@ -1,7 +1,7 @@
 """What a measurement needs: a database server of its own, memory as the kernel counts it, quantiles, and a table for a person.
 
-It decides how a time is summed up (median and 95 % quantile; where two ways are compared, both in one run, by turns) and never whether it is
-good enough: a target that is missed is printed as missed.
+It decides how a time is summed up (median and 95 % quantile; where two ways are compared, both in one run, by turns) and never whether it
+is good enough: a target that is missed is printed as missed.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from infra.postgres import DATABASE, EmbeddedPostgres, free_port, new_passwords, server_folder
+from infra.postgres import EmbeddedPostgres, free_port, new_passwords, server_folder
 
 T = TypeVar("T")
 
@@ -72,6 +73,61 @@ def memory(process: int | None = None) -> dict[str, float]:
     }
 
 
+def processor_ms(process: int) -> float:
+    """Milliseconds that this process has had of a processor: what it costs itself, whatever else the machine does. 0 where unknown."""
+    try:
+        return int(Path(f"/proc/{process}/schedstat").read_text(encoding="ascii").split()[0]) / 1e6
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def descendants(process: int) -> list[int]:
+    """The processes below this one, children's children included; empty where the kernel does not say."""
+    found: list[int] = []
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        try:
+            children = [int(each) for each in task.read_text(encoding="ascii").split()]
+        except OSError:  # it ended meanwhile
+            continue
+        for child in children:
+            found += [child, *descendants(child)]
+    return found
+
+
+@dataclass
+class Peaks:
+    """The most MB that were resident at once: of this process, and of all processes below it together."""
+
+    own: float = 0.0
+    below: float = 0.0
+
+
+@contextmanager
+def peaks(every: float = 0.05, leave_out: Collection[int] = ()) -> Iterator[Peaks]:
+    """Look at the memory from time to time while the block runs; processes in `leave_out`, and those below them, do not count."""
+    found, stop = Peaks(), threading.Event()
+
+    def look() -> None:
+        left_out = {each for root in leave_out for each in (root, *descendants(root))}
+        found.own = max(found.own, memory()["now"])
+        found.below = max(
+            found.below, sum(memory(each)["now"] for each in descendants(os.getpid()) if each not in left_out)
+        )
+
+    def watch() -> None:
+        while not stop.wait(every):
+            look()
+
+    watcher = threading.Thread(target=watch, name="memory", daemon=True)
+    watcher.start()
+    try:
+        yield found
+    finally:
+        stop.set()
+        watcher.join()
+        look()
+
+
 def say(line: str) -> None:
     """Progress goes to stderr, so that the output stays a table or JSON."""
     print(line, file=sys.stderr, flush=True)
@@ -90,14 +146,28 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([line(head), "  ".join("-" * width for width in widths), *(line(row) for row in rows)])
 
 
+@dataclass(frozen=True)
+class OwnPostgres:
+    """A server of one measurement alone; `process` is the pid of its first process."""
+
+    server: EmbeddedPostgres
+    process: int
+
+    def database(self, name: str) -> str:
+        """Make and migrate a database of that name; returns the address for the filing worker's role."""
+        from tasks.store.migrate import migrate
+
+        self.server.provision(name)
+        migrate(self.server.url("filewright_owner", name))
+        return self.server.url("filewright_filing", name)
+
+
 @contextmanager
-def own_postgres() -> Iterator[EmbeddedPostgres]:
-    """A server of this measurement alone, set as the product's, migrated, and gone afterwards.
+def own_postgres() -> Iterator[OwnPostgres]:
+    """A server of this measurement alone, set as the product's, and gone afterwards.
 
     Raises PostgresUnavailable where there is no embedded server for this machine.
     """
-    from tasks.store.migrate import migrate
-
     home = Path(tempfile.mkdtemp(prefix="filewright-bench-"))
     server = EmbeddedPostgres(server_folder(home), free_port(), new_passwords())
     process = None
@@ -113,9 +183,7 @@ def own_postgres() -> Iterator[EmbeddedPostgres]:
                 env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"},
             )
         server.wait_until_ready()
-        server.provision(DATABASE)
-        migrate(server.url("filewright_owner"))
-        yield server
+        yield OwnPostgres(server, process.pid)
     finally:
         if process is not None:
             process.send_signal(signal.SIGINT)  # fast shutdown; SIGTERM would wait for every client to leave

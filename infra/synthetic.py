@@ -10,8 +10,8 @@ Vectors: a mean, and four parts that add up to the rest of the variance: one tha
 that neighbours share, and the chunk's own. How much each has differs from group to group. All parts have one spectrum, and its largest axes
 are those of the given real vectors, so that a real question falls where real passages lie.
 
-The numbers were fitted to what minilm makes of 2,533 real passages of 229 documents on many subjects (`REAL`). The corpus of the federal PDFs
-has the same neighbourhoods (174 passages: nearest .66 / .78 / .88, dimension 11). `neighbourhood` measures the same on any vectors; the command
+The numbers were fitted to what minilm makes of 2,533 real passages of 229 documents on many subjects (`REAL`). The federal PDFs have such
+neighbourhoods too (174 passages: nearest .66 / .78 / .88, dimension 11). `neighbourhood` measures the same on any vectors; the command
 prints both, and a test holds them together.
 """
 
@@ -22,6 +22,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +49,9 @@ RANK_OFFSET = 2.7
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """How near the neighbours are: cosines to the nearest one (10 %, 50 %, 90 % quantile), the median to the tenth, and the intrinsic dimension.
+    """How near the neighbours are.
+
+    Cosines to the nearest one (10 %, 50 %, 90 % quantile), the median to the tenth, and the intrinsic dimension.
 
     The dimension is Levina and Bickel's maximum likelihood estimate over 20 neighbours, median over the points.
     """
@@ -108,7 +113,7 @@ class VectorShape:
         return _unit(made @ self.axes + self.mean)
 
     def questions(self, rng: np.random.Generator, passages: Floats) -> Floats:
-        """A question's vector for each of `passages` (n, 384), as near to it as real questions are to the passage that they are nearest to."""
+        """A question's vector for each of `passages` (n, 384): as near to it as a real question is to the nearest real passage."""
         cosine = np.clip(rng.normal(*QUESTION_COSINE, len(passages)), 0.3, 0.9)[:, None].astype(np.float32)
         other = _unit(self._draw(rng, len(passages)) @ self.axes + self.mean)
         across = _unit(other - np.sum(other * passages, axis=1, keepdims=True) * passages)
@@ -119,9 +124,8 @@ class VectorShape:
         return rng.standard_normal((count, DIMENSION), dtype=np.float32)
 
 
-def _unit(vectors: Floats) -> Floats:
-    made: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return made.astype(np.float32, copy=False)
+def _unit(vectors: NDArray[np.floating[Any]]) -> Floats:
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32, copy=False)
 
 
 @dataclass(frozen=True)
@@ -177,3 +181,34 @@ class Language:
     def pages(self, rng: np.random.Generator) -> Iterator[str]:
         while True:
             yield self.page(rng)
+
+
+def write_pdf(path: Path, pages: Iterator[str], count: int) -> None:
+    """A PDF with a text layer of the first `count` pages' words, in lines of 90 characters; its memory is one page."""
+    offsets: list[int] = []
+    with path.open("wb") as file:
+        file.write(b"%PDF-1.4\n")
+
+        def write(number: int, body: bytes) -> None:
+            offsets.append(file.tell())
+            file.write(b"%d 0 obj\n%s\nendobj\n" % (number, body))
+
+        write(1, b"<</Type/Catalog/Pages 2 0 R>>")
+        children = b" ".join(b"%d 0 R" % (4 + 2 * number) for number in range(count))
+        write(2, b"<</Type/Pages/Count %d/Kids[%s]>>" % (count, children))
+        write(3, b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>")
+        for number, text in zip(range(count), pages, strict=False):
+            lines = [line for paragraph in text.split("\n\n") for line in (*wrap(paragraph, 90), "")]
+            shown = b"\n".join(b"(%s) Tj T*" % line.encode("cp1252", "replace") for line in lines)
+            content = b"BT /F1 9 Tf 11 TL 60 740 Td\n%s\nET" % shown
+            own = 4 + 2 * number
+            write(
+                own,
+                b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F1 3 0 R>>>>/Contents %d 0 R>>"
+                % (own + 1),
+            )
+            write(own + 1, b"<</Length %d>>stream\n%s\nendstream" % (len(content), content))
+        table_at = file.tell()
+        file.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(offsets) + 1))
+        file.write(b"".join(b"%010d 00000 n \n" % offset for offset in offsets))
+        file.write(b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (len(offsets) + 1, table_at))
