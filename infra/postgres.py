@@ -37,7 +37,8 @@ SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
     "max_connections": "200",
-    "shared_buffers": "128MB",
+    # 100,000 chunks and their vector index are 450 MB; pages are only taken as they are used.
+    "shared_buffers": "512MB",
     # 64 MB by default; it decides how long building an HNSW index takes.
     "maintenance_work_mem": "256MB",
 }
