@@ -1,34 +1,33 @@
-"""Regular expressions that people write into golden questions: which of them are safe to run.
+"""Regular expressions that people write into golden questions: which of them can be used, and whether one matches.
 
-It decides whether a pattern may be used and whether it matches. It never stops a match that runs: Python's `re` cannot be interrupted, so
-what could run for hours is refused before it is used.
+It decides what a pattern must be like and whether it is found in a passage. It never lets a pattern run for long: a backtracking
+matcher can take hours over one like `(a|aa)+$`, so each match has LONGEST_SECONDS, and one that needs more is an error that a person
+mends.
 
 Rules
-- At most LONGEST_PATTERN characters, matched against at most LONGEST_TEXT characters of a passage.
-- A pattern is refused where the number of ways in which a backtracking matcher may have to try it is above MOST_WAYS. The number
-  is an upper bound counted from the pattern alone: a sequence multiplies the ways of its parts, alternatives add theirs, a repeat of
-  up to n times adds ways ** 1 to ways ** n, and `*`, `+` and `{m,}` repeat as often as the text is long. So `a.*b.*c` is accepted;
-  a third open repeat, and a repeat or an alternative inside a repeat (`(a+)+`), are not. All patterns of a question must match, so a
-  long one can be written as several short ones.
-- Of the extensions `(?...)` groups, names, looking ahead and behind, and the flags a, i, m, s and u are accepted; the flag x is not,
-  because with it blanks and `#` would mean something else than what is counted.
+- At most LONGEST_PATTERN characters; blanks and line ends of the text count as one blank, case does not count, and at most LONGEST_TEXT
+  characters of the text are looked at.
+- What Python's own `re` accepts is accepted. The matching is done by `regex`, which knows a time limit; where the two read a pattern
+  differently (a brace that is no count, a set within a set), it is refused.
+- A pattern that matches the empty text matches everywhere and is refused.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from functools import lru_cache
 
-LONGEST_PATTERN = 200
-LONGEST_TEXT = 2_000  # a search shows about 1,600 characters of a passage
-MOST_WAYS = (
-    20_000_000  # two open repeats over LONGEST_TEXT and a few choices: seconds at the worst; a third would be hours
-)
+import regex
 
-_FLAGS = re.compile(r"\(\?[aimsu]+\)")
-_EXTENSION = re.compile(r"\?(?:[aimsu]*:|[=!>]|<[=!]|P<\w+>)")
-_BOUNDS = re.compile(r"\{(\d*)(,?)(\d*)\}")
-_CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+from tasks.domain.errors import PermanentError
+
+LONGEST_PATTERN = 500
+LONGEST_TEXT = 10_000  # a search shows about 1,600 characters of a passage, and a single chunk has 4,000 at the most
+LONGEST_SECONDS = 2.0  # thousands of times what an ordinary pattern takes
+
+_BRACE = re.compile(r"(?<!\\)(?:\\\\)*\{(?!\d+(?:,\d*)?\}|,\d+\})")
+_SET = re.compile(r"\[[^\]]*\]")
 
 
 def complaint(pattern: str) -> str:
@@ -40,121 +39,38 @@ def complaint(pattern: str) -> str:
     if not pattern.strip():
         return "is empty, so that every passage would match it"
     try:
-        compiled = re.compile(pattern, re.IGNORECASE)
-        ways = _Scan(pattern).ways()
-    except _Unknown as error:
-        return f"uses {error}, which is not supported here: write the pattern without it"
-    except (re.error, OverflowError, RecursionError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            re.compile(pattern, re.IGNORECASE)
+            compiled = _compiled(pattern)
+    except Warning as error:
+        return f"can be read in two ways ({error}): escape the character"
+    except (re.error, regex.error, OverflowError, RecursionError, ValueError) as error:
         return f"is no regular expression ({error})"
-    if ways > MOST_WAYS:
-        return (
-            "could take hours to match: at most two of * and +, and no repeat and no alternative inside a repeated group; "
-            "write several short patterns instead (every one of them must match)"
-        )
-    if compiled.search("") is not None:
-        return "matches an empty text, so that every passage would match it"
-    return ""
+    if _BRACE.search(_SET.sub("", pattern)):
+        return r"has a brace that is no count such as {2,3}: write \{ for the character"
+    try:
+        everywhere = compiled.search("", timeout=LONGEST_SECONDS) is not None
+    except TimeoutError:
+        return _too_slow()
+    return "matches an empty text, so that every passage would match it" if everywhere else ""
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether an accepted `pattern` is found in `text`, blanks and line ends counted as one blank, whatever the case.
-
-    Only the first LONGEST_TEXT characters are looked at.
-    """
-    return _compiled(pattern).search(" ".join(text.split())[:LONGEST_TEXT]) is not None
+    """Whether an accepted `pattern` is found in `text`. Raises PermanentError where that takes longer than LONGEST_SECONDS."""
+    try:
+        return _compiled(pattern).search(" ".join(text.split())[:LONGEST_TEXT], timeout=LONGEST_SECONDS) is not None
+    except TimeoutError:
+        raise PermanentError(f"The pattern {pattern!r} of a golden question {_too_slow()}.") from None
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+def _compiled(pattern: str) -> regex.Pattern[str]:
+    return regex.compile(pattern, regex.IGNORECASE | regex.VERSION0)
 
 
-class _Unknown(Exception):
-    """An extension that the count does not know."""
-
-
-class _Scan:
-    """Counts the ways of a pattern that `re` has accepted; every count stops just above MOST_WAYS."""
-
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
-        self._at = 0
-
-    def ways(self) -> int:
-        total = 0
-        sequence = 1
-        while self._at < len(self._pattern) and self._pattern[self._at] != ")":
-            if self._pattern[self._at] == "|":
-                self._at += 1
-                total, sequence = total + sequence, 1
-                continue
-            sequence = _capped(sequence * self._repeats(self._atom()))
-        return _capped(total + sequence)
-
-    def _atom(self) -> int:
-        """The ways of one element, whose end becomes the position."""
-        character = self._pattern[self._at]
-        if character == "\\":
-            self._at += 2
-        elif character == "[":
-            found = _CLASS.match(self._pattern, self._at)
-            if found is None:
-                raise _Unknown(f"{self._pattern[self._at :]!r}")
-            self._at = found.end()
-        elif flags := _FLAGS.match(self._pattern, self._at):
-            self._at = flags.end()
-        elif character == "(":
-            self._at += 1
-            if self._pattern.startswith("?", self._at):
-                extension = _EXTENSION.match(self._pattern, self._at)
-                if extension is None:
-                    raise _Unknown(f"({self._pattern[self._at : self._at + 3]}")
-                self._at = extension.end()
-            inner = self.ways()
-            self._at += 1  # the closing parenthesis
-            return inner
-        else:
-            self._at += 1
-        return 1
-
-    def _repeats(self, ways: int) -> int:
-        """The ways of an element of `ways` ways together with the quantifiers that follow it."""
-        while self._at < len(self._pattern):
-            character = self._pattern[self._at]
-            if character in "*+?":
-                self._at += 1
-                least, most = (0, 1) if character == "?" else (0, LONGEST_TEXT)
-                if self._pattern.startswith(("?", "+"), self._at):  # lazy or possessive
-                    self._at += 1
-            elif (
-                character == "{"
-                and (bounds := _BOUNDS.match(self._pattern, self._at))
-                and bounds[0] not in ("{}", "{,}")
-            ):
-                self._at = bounds.end()
-                least = int(bounds[1] or 0)
-                most = least if not bounds[2] else int(bounds[3]) if bounds[3] else LONGEST_TEXT
-                if self._pattern.startswith(("?", "+"), self._at):
-                    self._at += 1
-            else:
-                break
-            ways = _repeated(ways, least, min(most, LONGEST_TEXT))
-        return ways
-
-
-def _repeated(ways: int, least: int, most: int) -> int:
-    """ways ** least + ... + ways ** most; a single way may still end at any of the counts."""
-    if ways == 1:
-        return max(1, most - least + 1)
-    total, power = 0, 1
-    for count in range(most + 1):
-        if count >= least:
-            total += power
-        power *= ways
-        if power > MOST_WAYS and count < most:
-            return MOST_WAYS + 1
-    return _capped(total)
-
-
-def _capped(ways: int) -> int:
-    return min(ways, MOST_WAYS + 1)
+def _too_slow() -> str:
+    return (
+        f"takes longer than {LONGEST_SECONDS:g} s to match: take repeats out of repeated groups, or write several short patterns instead "
+        "(every one of them must match)"
+    )

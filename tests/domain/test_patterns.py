@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.domain import patterns
+from tasks.domain.errors import PermanentError
 from tasks.domain.patterns import LONGEST_PATTERN, LONGEST_TEXT, complaint, matches
 
 
 @pytest.mark.parametrize(
-    "pattern",
+    ("pattern", "text"),
     [
-        "March 24, 2020",
-        "460[–-]ET",
-        r"\$25 million",
-        r"Fill Number (?:\(403[–-]D3\)|Field)",
-        r"(?:\d{1,2}/){2}\d{4}",
-        r"\b(?:not|never)\b",
-        "a.*b.*c",
-        "(?i)rule",
-        "(?P<year>2020)",
-        "(?<!x)y(?=z)",
-        "[]a]+b",
-        "[^]a]{2,3}?",
-        "x{}",
-        r"(a)\1",
+        ("March 24, 2020", "on March 24, 2020."),
+        ("460[–-]ET", "the 460–ET field"),
+        (r"460\s*[-–—‑]?\s*ET", "460 - ET"),
+        (r"\$25 million", "$25 million"),
+        (r"(?:March|Mar\.?)\s+24,?\s+2020", "mar. 24 2020"),
+        (r"(September|Sept?\.?)\s*21\s*,?\s*2020", "Sept 21, 2020"),
+        (r"\$\s?\d+(?:,\d{3})*(?:\.\d+)?", "cost $ 1,250,000.50"),
+        (r"effective\s+(?:on|date)?\s*:?\s*March", "Effective date: March"),
+        (r"(?:[A-Z][a-z]+\s+)+Act", "the Substance Use Disorder Act"),
+        (r"(?:\d{1,2}/){2}\d{4}", "01/24/2020"),
+        (r"\w+@\w+\.\w+", "write to a@b.org"),
+        (r"\b(?:not|never)\b", "it is not"),
+        (".*460.*ET.*", "460-ET"),
+        ("(?=.*March)(?=.*2020).", "2020, in March"),
+        ("a.*b.*c.*d", "a b c d"),
+        ("(?i)rule", "Rule"),
+        ("(?P<year>2020)", "2020"),
+        ("(?<!x)y(?=z)", "yz"),
+        ("[]a]+b", "]ab"),
+        (r"\{x\}", "{x}"),
+        ("[{]x", "{x"),
+        (r"(a)\1", "aa"),
     ],
 )
-def test_the_patterns_that_people_write_are_accepted(pattern: str) -> None:
+def test_the_patterns_that_people_write_are_accepted_and_found(pattern: str, text: str) -> None:
     assert complaint(pattern) == ""
+    assert matches(pattern, f"before {text} after")
+    assert not matches(pattern, "....")
 
 
 @pytest.mark.parametrize(
@@ -40,52 +51,41 @@ def test_the_patterns_that_people_write_are_accepted(pattern: str) -> None:
     [
         ("(", "no regular expression"),
         ("\\", "no regular expression"),
+        ("*a", "no regular expression"),
+        ("(?P<a>x)(?P<a>y)", "no regular expression"),
         ("a{99999999999}", "no regular expression"),
         ("", "is empty"),
         (" ", "is empty"),
         ("a*", "every passage would match"),
         ("a|", "every passage would match"),
-        ("x" * (LONGEST_PATTERN + 1), "201 characters long"),
-        ("(?x) a b", "uses (?x)"),
-        ("(?#note)b", "uses (?#"),
-        ("(a+)+$", "hours"),
-        ("(a|a)*$", "hours"),
-        ("(a|aa)+$", "hours"),
-        ("((a?){30}){30}b", "hours"),
-        ("a?" * 30 + "a" * 30, "hours"),
-        (".*.*.*x", "hours"),
-        ("a{1,900}b{1,900}c{1,900}d", "hours"),
-        ("(?=(a+)+b)a", "hours"),
-        (r"(\w+\s?)+!", "hours"),
+        ("x" * (LONGEST_PATTERN + 1), f"{LONGEST_PATTERN + 1} characters long"),
+        ("(?:rule){e<=3}", "no count"),
+        ("x{}", "no count"),
+        ("[[a]b]", "two ways"),
     ],
 )
 def test_a_pattern_that_cannot_be_used_is_refused_with_a_reason(pattern: str, why: str) -> None:
+    """Among them what the matcher would read as fuzzy, and Python's own would not."""
     assert why in complaint(pattern)
 
 
-ATOMS = st.sampled_from(["a", ".", "[ab]", r"\w", "(a|b)", "(a)", "(?:ab)"])
-QUANTIFIERS = st.sampled_from(["", "", "?", "*", "+", "{2}", "{1,3}", "{2,}", "*?"])
+@pytest.mark.parametrize(
+    "pattern", [r"(\w+\s?)+!", "(a|aa)+$", r"(a|a)*\.$", ".*.*.*.*.*.*x", r"(?=(a+)+b)a", "a?" * 40 + "a" * 40 + "!"]
+)
+def test_a_pattern_that_would_run_for_hours_is_an_error_soon(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever makes it slow: either the matcher sees through it, or the person who wrote it reads what to change."""
+    monkeypatch.setattr(patterns, "LONGEST_SECONDS", 0.2)
+    try:
+        assert matches(pattern, "a" * 5_000 + ";") is False
+    except PermanentError as error:
+        assert "takes longer" in str(error) and repr(pattern) in str(error)
 
 
-def expressions() -> st.SearchStrategy[str]:
-    simple = st.lists(st.tuples(ATOMS, QUANTIFIERS).map("".join), min_size=1, max_size=4).map("".join)
-    return st.recursive(
-        simple,
-        lambda inner: st.tuples(st.lists(inner, min_size=1, max_size=3).map("|".join), QUANTIFIERS).map(
-            lambda parts: f"({parts[0]}){parts[1]}"
-        ),
-        max_leaves=4,
-    )
-
-
-@given(expressions())
-def test_what_is_accepted_ends_soon_even_where_it_just_fails(pattern: str) -> None:
-    """A text of 60 equal characters makes an exponential pattern run for hours: it would never come back here."""
-    pattern += "!"
-    if complaint(pattern) == "":
-        begun = time.perf_counter()
-        assert matches(pattern, "a" * 60) is False
-        assert time.perf_counter() - begun < 5
+def test_the_time_limit_is_real(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At least one pattern runs into it, so the case above is not empty."""
+    monkeypatch.setattr(patterns, "LONGEST_SECONDS", 0.1)
+    with pytest.raises(PermanentError, match="takes longer"):
+        matches("(a|aa)+$", "a" * 5_000 + "b")
 
 
 @given(st.text(min_size=1, max_size=30).filter(str.strip))
