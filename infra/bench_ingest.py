@@ -304,8 +304,11 @@ def medians(runs: Sequence[Timed]) -> dict[str, float]:
     return {name: statistics.median(each.boxes[name] for each in runs) for name in runs[0].boxes}
 
 
-def find_documents() -> tuple[str, dict[str, Path]]:
-    """What is ingested, in words, and its files by name: the federal PDFs, or the sample corpus where they are not here."""
+def find_documents(beside: Path | None = None) -> tuple[str, dict[str, Path]]:
+    """What is ingested, in words, and its files by name: the federal PDFs, or the sample corpus where they are not here.
+
+    `beside` is a folder that may have them, by default `../shared/corpus`.
+    """
     from tasks.documents import load_manifest, locate
     from tasks.domain.errors import PermanentError
     from tasks.settings import ROOT, settings
@@ -313,7 +316,7 @@ def find_documents() -> tuple[str, dict[str, Path]]:
     group = settings()
     folder = ROOT / "corpus" / "hipaa"
     manifest = load_manifest(folder)
-    shared = ROOT.parent / "shared" / "corpus"
+    shared = beside or ROOT.parent / "shared" / "corpus"
     for mirror in (group.corpus.corpus_mirror, shared if shared.is_dir() else None):
         try:
             files = {

@@ -357,18 +357,19 @@ class _Bench:
             legs = []
             for name, share in FILTERS.items():
                 count = 1 if share is None else max(1, round(share * len(everything)))
-                filters = [
-                    everything
-                    if count >= len(everything)
-                    else [document, *(int(other) for other in rng.choice(everything, count) if other != document)][
-                        :count
-                    ]
-                    for document, _ in chosen
-                ]
+                filters = [self._filter(rng, everything, document, count) for document, _ in chosen]
                 legs.append(self._sql_leg(connection, built, name, vectors, filters, compared))
             return tuple(legs), memory(connection.run(lambda each: each.info.backend_pid))
         finally:
             connection.close()
+
+    @staticmethod
+    def _filter(rng: Any, everything: Sequence[int], document: int, count: int) -> Sequence[int]:
+        """`count` documents, with the one that the question is about."""
+        if count >= len(everything):
+            return everything
+        others = [int(other) for other in rng.choice(everything, count, replace=False) if other != document]
+        return [document, *others[: count - 1]]
 
     def _sql_leg(
         self,

@@ -66,7 +66,10 @@ REAL_SHAPE = (229, 11)  # documents, passages of each
 
 
 def neighbourhood(vectors: Floats, neighbours: int = 20) -> Neighbourhood:
-    """Of vectors of length 1, more than `neighbours` of them. Cost and memory grow with the square of their number: for some thousands."""
+    """Of vectors of length 1, more than `neighbours` of them, which is at least 10.
+
+    Cost and memory grow with the square of their number: for some thousands.
+    """
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -2)
     best = -np.sort(-cosines, axis=1)[:, :neighbours]
