@@ -269,18 +269,16 @@ def compare(*, report: Report = say, repeats: int = REPEATS, again: int = AGAIN,
                 url = postgres.database(f"{kind}_{number}")
                 with surroundings(url, place / "home", place / "corpora"):
                     first = ingest(baseline if kind == "baseline" else None)
-                    if kind == "baseline":
-                        theirs += [first] if number else []
-                    else:
+                    if number and kind == "baseline":
+                        theirs.append(first)
+                    elif number:
                         repeated = [ingest() for _ in range(again)]
                         if any(each.chunks for each in repeated):
                             raise RuntimeError("an ingest of the unchanged corpus made a new index")
                         exchange_smallest(place / "corpora" / CORPUS)
-                        exchanged = ingest()
-                        if number:
-                            ours.append(first)
-                            unchanged += [each.total for each in repeated]
-                            changed.append(exchanged.total)
+                        ours.append(first)
+                        unchanged += [each.total for each in repeated]
+                        changed.append(ingest().total)
                 shutil.rmtree(place)
     return Compared(
         label,

@@ -40,7 +40,7 @@ SIZES = (10_000, 100_000)
 CHUNKS_OF_A_DOCUMENT = 330
 QUESTIONS = 200  # timed calls of each leg; their 95 % quantile is the tenth slowest
 COMPARED = 100  # of them also asked of an exact scan: recall over 1,000 neighbours
-WARM_UP = 20
+WARM_UP = 20  # calls of each leg that do not count, at most half as many as count
 MODEL = "minilm"  # its weights are in a package, so the bench needs no network
 CORPUS = "sample"  # its documents are in the repository
 
@@ -397,7 +397,7 @@ class _Bench:
 
         sizes = [sum(built.chunks_of[document] for document in documents) for documents in filters]
         asked = list(zip(vectors, filters, sizes, strict=True))
-        for vector, documents, eligible in asked[:WARM_UP]:
+        for vector, documents, eligible in asked[: warm_up(len(asked))]:
             ours(vector, documents, eligible)
         seconds, scans, recalls, spent = [], [], [], []
         backend = connection.run(lambda each: each.info.backend_pid)
@@ -450,10 +450,11 @@ class _Bench:
             count = 1 if share is None else max(1, round(share * len(everything)))
             documents = [int(each) for each in rng.choice(everything, count, replace=False)]
             mask = None if count >= len(everything) else keywords.allowed(documents)
-            texts = self._questions(WARM_UP + questions, 17)
-            for text in texts[:WARM_UP]:
+            before = warm_up(questions)
+            texts = self._questions(before + questions, 17)
+            for text in texts[:before]:
                 keywords.rank(text, CANDIDATES, mask)
-            found[name] = times([clocked(lambda: keywords.rank(text, CANDIDATES, mask))[0] for text in texts[WARM_UP:]])  # noqa: B023
+            found[name] = times([clocked(lambda: keywords.rank(text, CANDIDATES, mask))[0] for text in texts[before:]])  # noqa: B023
         return found
 
     def _search(self, index: Index, questions: int) -> tuple[Times, Times]:
@@ -462,12 +463,13 @@ class _Bench:
         from tasks.settings import RetrievalSettings
 
         embedder, passages = load_embedder(MODEL), int(RetrievalSettings.model_fields["passages"].default)
-        alone, asked = self._questions(WARM_UP + questions, 19), self._questions(WARM_UP + questions, 23)
+        before = warm_up(questions)
+        alone, asked = self._questions(before + questions, 19), self._questions(before + questions, 23)
         embedding, search = [], []
         for number, (first, second) in enumerate(zip(alone, asked, strict=True)):
             taken = clocked(lambda: embedder.query(first))[0]  # noqa: B023
             whole = clocked(lambda: index.search(second, passages))[0]  # noqa: B023
-            if number >= WARM_UP:
+            if number >= before:
                 embedding.append(taken)
                 search.append(whole)
         return times(embedding), times(search)
@@ -496,6 +498,11 @@ FILTERS: Mapping[str, float | None] = {
 def _set(built: Built) -> int:
     assert built.generation.set_id is not None
     return built.generation.set_id
+
+
+def warm_up(questions: int) -> int:
+    """How many calls go before the ones that count."""
+    return min(WARM_UP, questions // 2)
 
 
 def recall(found: Sequence[str], truth: Collection[str], depth: int = 10) -> float:
