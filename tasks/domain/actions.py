@@ -222,3 +222,11 @@ class Deny:
 
 
 Decision = Allow | Ask | Deny
+
+
+def noted(decision: Decision) -> str:
+    """One line on a decision for the record, `[class] rule`, with who approved it; the class first, so that steps can be counted by it."""
+    rule = decision.rule or type(decision).__name__.lower()
+    said = f"[{decision.kind}] {rule}" if decision.kind else rule
+    approver = decision.approver if isinstance(decision, Allow) else ""
+    return f"{said}, approved by {approver}" if approver else said

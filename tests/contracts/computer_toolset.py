@@ -61,7 +61,7 @@ class Bench:
         self.decision: Callable[[Action, Scene], Decision] = lambda action, scene: Allow()
         self.check: Callable[[], None] = lambda: None
         self.numbers = itertools.count(1)
-        self.toolset = ComputerToolset(desktop, decide=self._decide, journal=self.record, check=lambda: self.check())
+        self.toolset = ComputerToolset(desktop, decide=self._decide, origins=[site], journal=self.record, check=lambda: self.check())
 
     def _decide(self, action: Action, scene: Scene) -> Decision:
         self.scenes.append((action, scene))
