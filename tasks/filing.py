@@ -27,13 +27,12 @@ from tasks.desktop.computer_toolset import ComputerToolset
 from tasks.desktop.options import DesktopOptions
 from tasks.desktop.outcome import listed_reference, receipt_reference
 from tasks.desktop.session import Desktop
-from tasks.domain.actions import Action, Allow, Decision, Scene
-from tasks.domain.briefs import Brief, may_commit
+from tasks.domain.briefs import Brief
 from tasks.domain.calendar import check_report
 from tasks.domain.errors import FilewrightError, PermanentError, RunStopped, TemporaryError
 from tasks.domain.filing_states import FILED, FilingState
-from tasks.domain.policy import decide
 from tasks.domain.steps import Turn
+from tasks.guard import Evidence, Guard, task_facts
 from tasks.ledger.filings import Attempt, LeaseHeld, claim, end, set_folder, set_state
 from tasks.ledger.journal import LedgerJournal
 from tasks.ledger.lease import Lease
@@ -227,16 +226,13 @@ def _file(
     """
     filing, url = attempt.filing, group.store.database_url.get_secret_value()
     log = get_run_logger()
-    intended = False
-
-    def recorded_intent(action: Action, scene: Scene) -> Decision:
-        nonlocal intended
-        decision = decide(action, scene)
-        if isinstance(decision, Allow) and may_commit(action, scene, brief.submit):
-            set_state(url, attempt, FilingState.SUBMITTING)
-            intended = True
-        return decision
-
+    task = brief.task_for(report_id=filing.report_id, quarter=filing.quarter, department=filing.department)
+    evidence = Evidence(
+        task_facts(task, report_id=filing.report_id, quarter=filing.quarter, department=filing.department)
+    )
+    guard = Guard(
+        brief, group.filing.approval, evidence, intend=lambda: set_state(url, attempt, FilingState.SUBMITTING)
+    )
     progress = ProgressArtifact(f"filing-{filing.report_id}", f"{brief.title}, {filing.report_id}")
 
     def report_progress(turn: Turn) -> None:
@@ -252,9 +248,15 @@ def _file(
             result = run_agent(
                 client=client,
                 model=OFFLINE_PLAYS if group.agent.model == OFFLINE else group.agent.model,
-                toolset=ComputerToolset(desktop, decide=recorded_intent, journal=journal, check=lease.check),
-                search=lambda query: index.search(query, group.retrieval.passages),
-                task=brief.task_for(report_id=filing.report_id, quarter=filing.quarter, department=filing.department),
+                toolset=ComputerToolset(
+                    desktop,
+                    decide=guard.decide,
+                    origins=(group.filing.portal_url,),
+                    journal=journal,
+                    check=lease.check,
+                ),
+                search=evidence.searching(lambda query: index.search(query, group.retrieval.passages)),
+                task=task,
                 budgets=Budgets(
                     turns=group.agent.max_turns,
                     actions=group.agent.max_actions,
@@ -282,7 +284,7 @@ def _file(
     if reference is None:
         raise failure
     progress.show(lambda: 100.0)
-    return reference, intended
+    return reference, guard.intended
 
 
 def _submitted(url: str, attempt: Attempt, reference: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from jeepney import DBusAddress, HeaderFields, Message, MessageType, new_method_call
 from jeepney.io.blocking import DBusConnection, open_dbus_connection
 
-from tasks.desktop.tree import VALUE_ROLES, Node, Tree, box_of, squeezed
+from tasks.desktop.tree import EMBEDDED, VALUE_ROLES, Node, Tree, box_of, squeezed
 from tasks.domain.actions import Element, Point, Target
 from tasks.domain.errors import TemporaryError
 
@@ -366,12 +366,25 @@ def _finished(raw: Sequence[_Raw], epoch: int) -> tuple[Node, ...]:
         value = dates.get(index)
         if node.role in VALUE_ROLES and node.role != PASSWORD:
             value = selected.get(index, node.text)
+        elif "editable" in node.states and node.role != PASSWORD and value is None and node.role != DATE_EDITOR:
+            value = _content(raw, index)
         name = node.name
         if not name and node.role in NAMED_BY_TEXT and node.text:
             name = squeezed(node.text.replace("\N{OBJECT REPLACEMENT CHARACTER}", " "))
         element = Element(node.role, name, box_of(*node.extents), value, node.states, epoch, node.href, node.tag)
         nodes.append(Node(element, node.tag, node.parent, node.text))
     return tuple(nodes)
+
+
+def _content(raw: Sequence[_Raw], index: int) -> str:
+    """The words of an editable part of a page, with those of what stands in it."""
+    inside, lines = {index}, [raw[index].text or ""]
+    for position in range(index + 1, len(raw)):
+        if raw[position].parent not in inside:
+            break
+        inside.add(position)
+        lines.append(raw[position].text or "")
+    return "\n".join(line for line in (squeezed(text.replace(EMBEDDED, " ")) for text in lines) if line)
 
 
 def _dates(raw: Sequence[_Raw]) -> dict[int, str]:
