@@ -104,7 +104,7 @@ class Guard:
     brief: Brief
     approval: str
     evidence: Evidence
-    intend: Callable[[], None]
+    intend: Callable[[], object]
     intended: bool = False
     fields: dict[Key, _Written] = field(default_factory=dict)
     _dropped: bool = False
