@@ -201,23 +201,31 @@ def _one_letter_off(words: Iterable[str]) -> str:
     return "(?:" + "|".join(f"{word[:i]}[a-z]{word[i + 1 :]}" for word in words for i in range(len(word))) + ")"
 
 
-_MONTH_LIKE = _one_letter_off([*(month.lower() for month in MONTHS), *(month[:3].lower() for month in MONTHS), "sept"])
 _AFTER_FIGURES = _one_letter_off("dollars dollar thousand million billion percent usd".split())
 _CODES = _one_letter_off("usd eur gbp".split())
 _ALMOST = tuple(
     re.compile(pattern, _FLAGS)
     for pattern in (
-        rf"(?<![\w-]){_MONTH_LIKE}\.?[\s-]?\d{{1,2}}(?:st|nd|rd|th)?(?:,\s?|\s|-)\d{{4}}(?!\w)",
-        rf"(?<![\w-])\d{{1,2}}(?:st|nd|rd|th)?[\s-]?{_MONTH_LIKE}\.?(?:,\s?|\s|-)?\d{{4}}(?!\w)",
+        # A word in the place of the month: misspelt, or of another language.
+        r"(?<![\w-])(?-i:[A-Z])[^\W\d_]{2,9}\.?[\s-]?\d{1,2}(?:st|nd|rd|th)?(?:,\s?|\s|-)\d{4}(?!\w)(?![.,]\d)",
+        r"(?<![\w-])\d{1,2}(?:st|nd|rd|th)?\.?[\s-]?(?:of\s|de\s)?[^\W\d_]{3,10}\.?(?:,\s?|\s|-)?\d{4}(?!\w)(?![.,]\d)",
         rf"(?<![\w-]){_CODES}\s?\d[\d,]*(?:\.\d+)?(?!\w)",
         rf"(?<![\w.,-])\$?\s?\d[\d,]*(?:\.\d+)?\s{_AFTER_FIGURES}(?!\w)",
-        r"(?<![\w.,-])\d{1,3}\s(?-i:[A-Z]\.?\s?){2,4}(?:§+\s?)?\d[\d,]*(?:\.\d+)?(?!\w)",
     )
 )
 
+_ALMOST_CITE = re.compile(
+    r"(?<![\w.,-])\d{1,3}\s(?:[A-Z]\.?\s?){2,4}(?:§+\s?)?\d[\d,]*(?:\.\d+)?[a-z]?(?:\([a-zA-Z0-9]{1,5}\)){0,6}(?!\w)"
+)
+
+
+def _almost_cites(folded: str) -> Iterator[Claim]:
+    for match in _ALMOST_CITE.finditer(folded):
+        yield Claim(TOKEN, match[0], match.start(), match.end(), (match[0].upper(),))
+
 
 def _almost(folded: str) -> Iterator[Claim]:
-    """What would be a date, an amount or a cite but for one letter is a claim as it is written, not a few loose figures."""
+    """What would be a date or an amount but for one letter is a claim as it is written, not a few loose figures."""
     for pattern in _ALMOST:
         for match in pattern.finditer(folded):
             yield Claim(TOKEN, match[0], match.start(), match.end(), (match[0].upper(),))
@@ -240,11 +248,12 @@ KINDS: tuple[Kind, ...] = (
     Kind("date", "a day with month and year, in any spelling", _base(DATE)),
     Kind("composed date", "a day and a year with only small words between them", _composed_dates),
     Kind("quarter", "Q3 2025, third quarter of 2025, Q3", _quarters),
+    Kind("almost a cite", "21 CFS 1306.13, 21 U.S.B. 829(a): figures with capitals between", _almost_cites),
     Kind("section", "§ 829, section 162.1102, 1306.13(b)(2)", _sections),
     Kind("amount", "money, in figures", _base(AMOUNT)),
     Kind("percentage", "a share, in figures", _base(PERCENTAGE)),
     Kind("identifier", "460-ET, CMS-0055-F, QI-2025-014", _base(IDENTIFIER)),
-    Kind("almost another", "Marsh 24, 2020; 25 millian; 21 CFS 1306.13", _almost),
+    Kind("almost another", "Marsh 24, 2020; 24 März 2020; 25 millian", _almost),
     Kind("fraction", "three quarters, two thirds", fractions),
     Kind(
         "number in words",
