@@ -14,7 +14,8 @@ Rules
    460–ET = 460-ET; 21 CFR 1306.13 = 21 C.F.R. § 1306.13), never nearly. A less exact claim stands in a more exact one where
    statements.py says so (2020 in March 24, 2020; 500000 in $500,000), never the other way round. What has no clear value
    (03/04/05, February 30) stands only where it stands in the same words.
-3. A citation is a passage that was returned: document and page. The claims that it is put beside stand on that document's page, in what was
+3. A citation is a passage that was returned: document and page; a document's bare name, or pages without a document, may also stand in
+   a source as words. The claims that it is put beside stand on that document's page, in what was
    returned of it, or are facts of the task. A claim belongs to the citation in brackets after it, else to those of its sentence, else
    to a next sentence that is a citation and nothing else; a claim without a citation may stand in any passage.
 4. A word that mixes letters or digits with a look-alike, an invisible or a combining character is unsourced as a whole, unless the same
@@ -34,7 +35,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -70,6 +71,12 @@ class _Sources:
     facts: frozenset[Key]
     places: Mapping[tuple[str, int], frozenset[Key]]
     words: frozenset[str]
+    texts: frozenset[str]
+
+    def show(self, words: str) -> bool:
+        """Whether a passage or a fact has these words, whole, in any case."""
+        found = re.compile(rf"(?<![\w-]){re.escape(words.casefold())}(?![\w-])")
+        return any(found.search(text) for text in self.texts)
 
     def at(self, places: Iterable[tuple[str, int]]) -> frozenset[Key]:
         return frozenset().union(*(self.places.get(place, frozenset()) for place in places))
@@ -84,7 +91,8 @@ def _gathered(passages: frozenset[Source], facts: frozenset[str], locale: Locale
     task = frozenset[Key]().union(*(stated(fact, locale) for fact in facts))
     texts = [*(passage.text for passage in passages), *facts]
     odd = frozenset(word for text in texts if not text.isascii() for word in _words(text))
-    return _Sources(task.union(*places.values()), task, MappingProxyType(places), odd)
+    shown = frozenset(fold(text).casefold() for text in texts)
+    return _Sources(task.union(*places.values()), task, MappingProxyType(places), odd, shown)
 
 
 # ------------------------------------------------------------------------------------------------- deceptive characters
@@ -149,7 +157,7 @@ def _mentions(folded: str, sources: _Sources) -> int:
     return len(_MENTION.findall(folded)) + sum(lowered.count(name) for name in names)
 
 
-def _references(folded: str, sources: _Sources, facts: Collection[str]) -> tuple[list[Reference], list[str]]:
+def _references(folded: str, sources: _Sources) -> tuple[list[Reference], list[str]]:
     """The mentions of documents and pages, and those among them that are no passage of this run, as written."""
     documents = sorted({document for document, _ in sources.places})
     lowered = folded.casefold()
@@ -158,19 +166,17 @@ def _references(folded: str, sources: _Sources, facts: Collection[str]) -> tuple
     ]  # no file has such a name, and a citation has blanks
     shown = _LONG_WORD.sub(lambda word: "\0" * len(word[0]), folded)
     named = [name for name in documents if fold(name).casefold() in lowered]
-    first = _judged(folded, shown, named, sources, facts)
+    first = _judged(folded, shown, named, sources)
     # A document may go by its name without the extension; what reads well without that keeps its reading.
     best = (
         first
         if not first[1] or named == documents
-        else min(first, _judged(folded, shown, documents, sources, facts), key=lambda judged: len(judged[1]))
+        else min(first, _judged(folded, shown, documents, sources), key=lambda judged: len(judged[1]))
     )
     return best[0], wrong + best[1]
 
 
-def _judged(
-    folded: str, shown: str, documents: Sequence[str], sources: _Sources, facts: Collection[str]
-) -> tuple[list[Reference], list[str]]:
+def _judged(folded: str, shown: str, documents: Sequence[str], sources: _Sources) -> tuple[list[Reference], list[str]]:
     kept: list[Reference] = []
     wrong: list[str] = []
     pages_only = re.fullmatch(r"(?:(?:pages?|pgs?|pp?|pag|nos?|and|to|through)(?![^\W\d])|\d|[\W_])+", folded, _FLAGS)
@@ -180,12 +186,12 @@ def _judged(
             if reference.pages:
                 kept.append(reference)
                 returned = {page for _, page in sources.places}
-                if not (pages_only and returned.issuperset(reference.pages)):
+                if not (pages_only and returned.issuperset(reference.pages)) and not sources.show(reference.text):
                     wrong.append(reference.text)
             continue
         kept.append(reference)
         if not reference.known:
-            if reference.pages or not _in_facts(reference.document, facts):
+            if reference.pages or not sources.show(reference.document):
                 wrong.append(reference.text)
             continue
         missing = [page for page in reference.pages if (reference.document, page) not in sources.places]
@@ -201,18 +207,12 @@ def _judged(
     return kept, wrong
 
 
-def _in_facts(document: str, facts: Collection[str]) -> bool:
-    return any(
-        document.casefold() in (word.strip(".,;:()[]\"'") for word in fold(fact).casefold().split()) for fact in facts
-    )
-
-
-def _cited(folded: str, references: Sequence[Reference], sources: _Sources, facts: Collection[str]) -> list[_Cited]:
-    """Groups of neighbouring citations, in order. What is no passage of this run, or only a name that the task gives, is none."""
+def _cited(folded: str, references: Sequence[Reference], sources: _Sources) -> list[_Cited]:
+    """Groups of neighbouring citations, in order. What is no passage of this run, or only a name that a source gives, is none."""
     depths = _depths(folded)
     groups: list[_Cited] = []
     for reference in references:
-        if not reference.pages and _in_facts(reference.document, facts):
+        if not reference.pages and sources.show(reference.document):
             continue
         pages = reference.pages or tuple(page for document, page in sources.places if document == reference.document)
         places = tuple((reference.document, page) for page in pages if (reference.document, page) in sources.places)
@@ -338,9 +338,9 @@ def unsourced(
     folded = fold(_without_list_numbers(text))
     if _mentions(folded, sources) > MOST_REFERENCES:
         return (*missing, f"more than {MOST_REFERENCES} documents and pages")
-    references, wrong = _references(folded, sources, given)
+    references, wrong = _references(folded, sources)
     claims = _outside(read(folded).claims, references)
-    beside = _beside(folded, claims, _cited(folded, references, sources, given))
+    beside = _beside(folded, claims, _cited(folded, references, sources))
     found: list[tuple[int, str]] = []
     for claim in claims:
         equal = keys(claim, locale)

@@ -41,12 +41,13 @@ _RANKS = {
 PROSE_LIMIT = 10
 """`two dates` and `the third step` are prose; from eleven on, and before a unit, a number in words is a claim."""
 
+_SCALE = "thousand|million|billion|trillion"
 _WORD = "(?:" + "|".join([*_UNITS, *_TENS, "hundred", *SCALES]) + r")(?![^\W\d_])"
 _AND = r"(?:(?:(?<=hundred)|(?<=thousand)|(?<=million)|(?<=billion))\sand\s)"
 _RANK = "(?:" + "|".join(_RANKS) + ")"
 _FLAGS = re.IGNORECASE
 _IN_WORDS = re.compile(
-    rf"(?<!\w)(?:a\s(?=hundred|thousand|million|billion))?{_WORD}(?:(?:{_AND}|\s?-\s?|\s){_WORD})*", _FLAGS
+    rf"(?<!\w)(?:a\s(?=hundred|{_SCALE})|(?!hundred|{_SCALE})){_WORD}(?:(?:{_AND}|\s?-\s?|\s){_WORD})*", _FLAGS
 )
 _RANK_IN_WORDS = re.compile(rf"(?<!\w)(?:(?P<tens>{'|'.join(_TENS)})[\s-])?(?P<rank>{_RANK})(?!\w)", _FLAGS)
 _RANK_IN_DIGITS = re.compile(r"(?<![\w.,/-])(?P<rank>\d{1,6})\s?(?:st|nd|rd|th)(?!\w)(?!-\w)", _FLAGS)

@@ -173,6 +173,7 @@ ALLOWED: dict[str, list[str]] = {
         "1. Train the staff\n2. Change the settings\n3. Report",
         "A second opinion was sought.",
         "Someone reads the page I wrote.",
+        "Millions of them; hundreds at the least.",
     ],
 }
 
@@ -265,6 +266,7 @@ REFUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         ("three days", ("three",)),
         ("16 letters", ("16",)),
         ("sixteen letters", ("sixteen",)),
+        ("a million letters", ("a million",)),
         ("-60", ("-60",)),
         ("060", ("060",)),
         ("60.0", ("60.0",)),
@@ -430,6 +432,13 @@ def test_a_document_that_the_task_names_may_be_named_but_no_page_of_it() -> None
     facts = ("Attach form-7.pdf",)
     assert judge("form-7.pdf", facts=facts) == ()
     assert judge("form-7.pdf, page 1", facts=facts) == ("form-7.pdf, page 1",)
+
+
+def test_names_and_pages_that_a_passage_mentions_may_be_copied_and_are_no_citations() -> None:
+    source = Source(RULE, 1, "See the report of 2012, page 17, in request_2012.pdf. The field is 460-ET.")
+    assert judge("request_2012.pdf, page 17", source) == ("request_2012.pdf, page 17",)
+    assert judge("See the report of 2012, page 17", source) == judge("request_2012.pdf has 460-ET", source) == ()
+    assert judge("460-ET (request_2012.pdf, page 1)", source) == ("request_2012.pdf, page 1",)
 
 
 def test_a_claim_may_stand_on_any_returned_part_of_its_page() -> None:
