@@ -18,6 +18,7 @@ Rules
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -106,7 +107,19 @@ class Press:
     @property
     def is_choice(self) -> bool:
         """A line of a list that a form's field offers."""
-        return self.role in CHOICES and any(one.role in ("combo box", "list box") for one in self.target.around)
+        offered = any(one.role in ("combo box", "list box") for one in self.target.around)
+        return self.role in CHOICES and (offered or self._browsers_choice)
+
+    @property
+    def is_native_choice(self) -> bool:
+        """The same where the browser makes the list, so that choosing does nothing else; a page's own list may do anything."""
+        return self.is_choice and (self.element.tag == "option" or self._browsers_choice)
+
+    @property
+    def _browsers_choice(self) -> bool:
+        """A line of an open list, which the browser draws over the page; those of its menus cannot be selected."""
+        outside = not any(one.role in ("document web", "document frame") for one in self.target.around)
+        return bool(self.target.around) and outside and "selectable" in self.element.states
 
     @property
     def is_field(self) -> bool:
@@ -123,11 +136,12 @@ class Press:
 
 def _foreign_frame(press: Press) -> bool:
     chain = (press.element, *press.target.around)
-    documents = [one for one in chain if one.role in ("document web", "document frame") and one.href]
+    # The outermost is the page itself, which `unreadable` judges.
+    inner = [one for one in chain if one.role in ("document web", "document frame")][:-1]
     return any(
-        not own(one.href or "", press.scene.origins)
-        for one in documents
-        if one.href not in ("about:blank", "about:srcdoc") and one.href != press.scene.url
+        not own(one.href, press.scene.origins)
+        for one in inner
+        if one.href and one.href not in ("about:blank", "about:srcdoc")
     )
 
 
@@ -158,7 +172,8 @@ def _named(press: Press, names: Iterable[str]) -> bool:
 
 
 def _says_commit(press: Press) -> bool:
-    return press.is_control and not press.within_page and irreversible(press.name) is not None
+    acts = press.is_control or (press.is_choice and not press.is_native_choice)
+    return acts and not press.within_page and irreversible(press.name) is not None
 
 
 def _leads_to_commit(press: Press) -> bool:
@@ -167,7 +182,7 @@ def _leads_to_commit(press: Press) -> bool:
 
 def _reads_like_commit(press: Press) -> bool:
     words = folded(press.name).split()
-    return press.role in TEXT_ROLES and 0 < len(words) <= SHORT_WORDS and irreversible(press.name) is not None
+    return press.role in TEXT_ROLES and not press.is_choice and 0 < len(words) <= SHORT_WORDS and irreversible(press.name) is not None
 
 
 def _assents(press: Press) -> bool:
@@ -181,6 +196,12 @@ def _alert(press: Press) -> bool:
         return False
     buttons = [one for one in around if one.role in BUTTONS]
     return len(buttons) == 1 and buttons[0].box == press.element.box and not any(one.role in FIELDS for one in around)
+
+
+def _is_sign(name: str) -> bool:
+    """A number or a sign that can be seen: a page's number, an arrow."""
+    seen = [character for character in name if unicodedata.category(character)[0] in "NPS"]
+    return bool(seen) and _SIGN.match(name) is not None
 
 
 def commits(press: Press) -> bool:
@@ -306,7 +327,7 @@ PRESS_ROWS: tuple[Row, ...] = (
     Row("tab", Kind.NAVIGATE, ALLOW, lambda press: press.role in ("page tab", "tree item") and bool(folded(press.name))),
     Row(
         "button:sign", Kind.NAVIGATE, ALLOW,
-        lambda press: press.is_control and bool(press.name) and _SIGN.match(press.name) is not None,
+        lambda press: press.is_control and _is_sign(press.name),
     ),
     Row("text", Kind.READ, ALLOW, lambda press: press.role in TEXT_ROLES),
     Row(
