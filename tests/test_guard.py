@@ -133,7 +133,9 @@ def test_passages_of_every_search_are_sources_in_both_forms_of_a_result() -> Non
 
 
 def test_the_text_that_the_model_was_shown_is_the_source() -> None:
-    joined = replace(passage("on March 24, 2020."), joined="It takes effect on March 24, 2020. It was signed May 1, 2019.")
+    joined = replace(
+        passage("on March 24, 2020."), joined="It takes effect on March 24, 2020. It was signed May 1, 2019."
+    )
     run = Run(passages=[joined])
     assert isinstance(run.write("Date", "May 1, 2019"), Allow)
 

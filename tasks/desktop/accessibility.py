@@ -240,7 +240,7 @@ class Accessibility:
                 raw[reference] = node
                 following += [child for child in node.children if child not in raw]
             level = list(dict.fromkeys(following))
-        # A link may have another role (an <a role=button>), and then leads where it leads all the same.
+        # An <a> of another role has no address over ATK in most cases; where it has one, it counts.
         links = [node for node in raw.values() if node.role == "link" or node.tag in LINK_TAGS]
         for node, answer in zip(
             links, self._calls([_call(link.reference, HYPERLINK, "GetURI", "i", (0,)) for link in links]), strict=True

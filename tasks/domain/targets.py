@@ -60,6 +60,8 @@ CHOICES = frozenset({"list item", "menu item", "option", "tree item"})
 CHECKS = frozenset({"check box", "radio button", "toggle button", "switch", "check menu item", "radio menu item"})
 BUTTONS = frozenset({"button", "push button", "menu item", "page tab", "tree item", "push button menu", "split button"})
 PASSWORD = "password text"
+# A link that calls itself a button (<a role=button>) has no address in the accessibility tree.
+LINK_TAGS = frozenset({"a", "area"})
 FRAMES = frozenset({"internal frame", "document web", "document frame", "dialog", "alert", "landmark"})
 # Text of more words than this is prose, and no button in disguise.
 SHORT_WORDS = 4
@@ -182,7 +184,12 @@ def _leads_to_commit(press: Press) -> bool:
 
 def _reads_like_commit(press: Press) -> bool:
     words = folded(press.name).split()
-    return press.role in TEXT_ROLES and not press.is_choice and 0 < len(words) <= SHORT_WORDS and irreversible(press.name) is not None
+    return (
+        press.role in TEXT_ROLES
+        and not press.is_choice
+        and 0 < len(words) <= SHORT_WORDS
+        and irreversible(press.name) is not None
+    )
 
 
 def _assents(press: Press) -> bool:
@@ -271,6 +278,13 @@ PRESS_ROWS: tuple[Row, ...] = (
     Row(
         "link:leave", Kind.LEAVE, DENY, lambda press: bool(press.href) and not own(press.href, press.scene.origins),
         "Refused: this link leads to another site. Stay in the portal: use its own links and buttons.",
+    ),
+    Row(
+        "link:hidden",
+        Kind.LEAVE,
+        DENY,
+        lambda press: press.is_control and press.element.tag in LINK_TAGS and not press.href and not _named(press, press.scene.changes),
+        "Refused: it cannot be told where this link leads. Use another control of the page.",
     ),
     Row(
         "click:new window", Kind.LEAVE, DENY,

@@ -95,7 +95,9 @@ def focus(
         elements=(HEADING, *((one,) if one else ()), *((default,) if default else ()), *others),
         **scene,
     )
-    return Case(action, there, f"{_said(action)} with the focus on {role} {name!r}, default {default and default.name!r}", rule)
+    return Case(
+        action, there, f"{_said(action)} with the focus on {role} {name!r}, default {default and default.name!r}", rule
+    )
 
 
 def _said(action: Action) -> str:
@@ -112,7 +114,9 @@ CONFIRM = (element("alert", "Really?"), element("button", "OK"), element("button
 
 CAUGHT: dict[str, list[Case]] = {
     "page:unread": [
-        Case(Click("left", 1, AT), replace(BASE, elements=(), under=Target(DOCUMENT)), "a click on a page without a tree"),
+        Case(
+            Click("left", 1, AT), replace(BASE, elements=(), under=Target(DOCUMENT)), "a click on a page without a tree"
+        ),
         Case(TypeText("x"), replace(BASE, elements=()), "a text on a page without a tree"),
         Case(RETURN, replace(BASE, elements=()), "Return on a page without a tree"),
         Case(SPACE, replace(BASE, elements=()), "a blank on a page without a tree"),
@@ -132,7 +136,9 @@ CAUGHT: dict[str, list[Case]] = {
         at("button", "Continue", url="data:text/html,hello"),
     ],
     "leave:frame": [
-        at("button", "Continue", element("document web", "Ad", href="https://ads.example/x"), element("internal frame")),
+        at(
+            "button", "Continue", element("document web", "Ad", href="https://ads.example/x"), element("internal frame")
+        ),
         at("entry", "Name", element("document web", "Ad", href="https://ads.example/x"), states="editable"),
         at("check box", "Remember", element("document web", "Pay", href="http://portal.example/pay")),
     ],
@@ -227,6 +233,11 @@ CAUGHT: dict[str, list[Case]] = {
         at("link", "Help", href="http://127.0.0.1/"),
         focus(RETURN, "link", "Help", href="https://help.example/"),
         at("link", "Help", href="https://help.example/", action=MouseUp()),
+    ],
+    "link:hidden": [
+        at("button", "Continue", tag="a"),
+        at("menu item", "Next", tag="area"),
+        at("button", "Submit report", tag="a", commits=("Submit report",)),
     ],
     "click:new window": [
         at("link", "Home", href=f"{HOME}/", action=Click("left", 1, AT, "ctrl")),
@@ -379,7 +390,12 @@ CAUGHT: dict[str, list[Case]] = {
         focus(TypeText("Jane\n"), "entry", "Name", states="editable", others=(element("button", "Löschen"),)),
         focus(RETURN, "radio button", "Yes", others=(element("button", "Pay"),)),
     ],
-    "check:nameless": [at("check box"), at("radio button", "\u200b"), focus(SPACE, "check box"), at("toggle button", " ")],
+    "check:nameless": [
+        at("check box"),
+        at("radio button", "\u200b"),
+        focus(SPACE, "check box"),
+        at("toggle button", " "),
+    ],
     "control:unknown": [
         at("button", "Wibble"),
         at("button", ""),
@@ -434,7 +450,10 @@ CAUGHT: dict[str, list[Case]] = {
 }
 
 PASSED: dict[str, list[Case]] = {
-    "page:unread": [at("document web", "Step 2", rule="text"), focus(TypeText("x"), "entry", "Name", states="editable", rule="field")],
+    "page:unread": [
+        at("document web", "Step 2", rule="text"),
+        focus(TypeText("x"), "entry", "Name", states="editable", rule="field"),
+    ],
     "target:none": [at("document web", "Step 2", rule="text"), at("section", "", rule="text")],
     "leave:page": [
         at("button", "Continue", url=f"{HOME}/other", rule="button:advance"),
@@ -486,9 +505,21 @@ PASSED: dict[str, list[Case]] = {
         at("link", "Filed reports", href=f"{HOME}/reports?next=https://evil.example", rule="link:own"),
         at("link", "A field is empty: submit an answer", href=f"{URL}#citation", rule="link:own"),
         at("button", "Start a new report", href=f"{HOME}/reports/new", rule="link:own"),
-        at("link", "Home", href="http://127.0.0.1:8000/x", url="http://127.0.0.1:8000/", origins=("http://127.0.0.1:8000",), rule="link:own"),
+        at(
+            "link",
+            "Home",
+            href="http://127.0.0.1:8000/x",
+            url="http://127.0.0.1:8000/",
+            origins=("http://127.0.0.1:8000",),
+            rule="link:own",
+        ),
         focus(RETURN, "link", "Filed reports", href=f"{HOME}/reports", rule="link:own"),
         focus(SPACE, "link", "Help", href="https://help.example/", rule="key:page"),
+    ],
+    "link:hidden": [
+        at("button", "Continue", tag="button", rule="button:advance"),
+        at("button", "Continue", tag="a", changes=("Continue",), rule="brief:change"),
+        at("button", "Continue", tag="a", href=f"{HOME}/next", rule="link:own"),
     ],
     "click:new window": [
         at("heading", "Attestations", action=Click("left", 1, AT, "shift"), rule="text"),

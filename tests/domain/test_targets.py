@@ -101,14 +101,25 @@ def test_folding_twice_is_folding_once(name: str) -> None:
 
 @pytest.mark.parametrize("locale", ["en", "de", "fr", "es"])
 def test_every_language_has_words_of_every_kind_of_action(locale: str) -> None:
-    assert {row.meaning for row in IRREVERSIBLE if row.locale == locale} == {"submit", "delete", "pay", "sign", "withdraw"}
+    assert {row.meaning for row in IRREVERSIBLE if row.locale == locale} == {
+        "submit",
+        "delete",
+        "pay",
+        "sign",
+        "withdraw",
+    }
     for row in IRREVERSIBLE:
         for phrase in (*row.anywhere, *row.first, *row.whole):
             assert phrase and phrase == folded(phrase) and irreversible(phrase) is not None
 
 
 def test_a_word_of_two_scripts_is_disguised_and_a_text_of_two_is_not() -> None:
-    assert disguised("p\u0430y") and not disguised("pay \u0437\u0430") and not disguised("Größe") and not disguised("日本の")
+    assert (
+        disguised("p\u0430y")
+        and not disguised("pay \u0437\u0430")
+        and not disguised("Größe")
+        and not disguised("日本の")
+    )
 
 
 def test_a_label_is_pressed_for_the_gravest_of_what_it_labels() -> None:
