@@ -148,7 +148,9 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
         if isinstance(decision, Deny):
             raise self._refused(call, "denied", decision.reason, noted(decision))
         if isinstance(decision, Ask):
-            raise self._refused(call, "denied", NOT_APPROVED, f"{noted(decision)}, nobody approved it: {decision.reason}")
+            raise self._refused(
+                call, "denied", NOT_APPROVED, f"{noted(decision)}, nobody approved it: {decision.reason}"
+            )
         if not isinstance(decision, Allow):
             raise self._refused(call, "failed", FAILED, f"the policy answered {decision!r}")
         self._action, self._decision = action, decision

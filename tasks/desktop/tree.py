@@ -113,7 +113,11 @@ class Tree:
             for index, node in enumerate(self.nodes)
             if index and node.element.box.contains(point) and "visible" in node.element.states
         ]
-        return self.reached(min(reversed(indices), key=lambda index: _area(self.nodes[index].element))) if indices else None
+        return (
+            self.reached(min(reversed(indices), key=lambda index: _area(self.nodes[index].element)))
+            if indices
+            else None
+        )
 
     def overlay_at(self, point: Point) -> tuple[Element, ...] | None:
         """The topmost overlay that covers a point."""
@@ -173,7 +177,8 @@ class Tree:
     def _focused_index(self) -> int | None:
         """The focused node of the document, the innermost; None when it is the document or nothing."""
         return next(
-            (index for index in range(len(self.nodes) - 1, 0, -1) if "focused" in self.nodes[index].element.states), None
+            (index for index in range(len(self.nodes) - 1, 0, -1) if "focused" in self.nodes[index].element.states),
+            None,
         )
 
     def named(self, role: str, name: str) -> Element | None:

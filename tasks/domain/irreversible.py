@@ -130,8 +130,8 @@ IRREVERSIBLE: tuple[Words, ...] = (
         "fr",
         "sign",
         anywhere=phrases(
-            "signer, signez, certifier, certifiez, attester, attestez, déclarer, déclarez, valider, validez, confirmer, confirmez, approuver, "
-            "approuvez, accepter, acceptez, autoriser"
+            "signer, signez, certifier, certifiez, attester, attestez, déclarer, déclarez, valider, validez, confirmer, confirmez, "
+            "approuver, approuvez, accepter, acceptez, autoriser"
         ),
     ),
     Words(
@@ -180,8 +180,9 @@ HARMLESS: tuple[Words, ...] = (
         "en",
         "not irreversible",
         anywhere=phrases(
-            "sign in, sign up, sign out, sign on, sign off, post code, postcode, file name, order by, sort order, apply filter, apply filters, "
-            "clear filter, clear filters, report id, cancel and return, cancel and go back, cancel changes, remove filter, remove filters, "
+            "sign in, sign up, sign out, sign on, sign off, post code, postcode, file name, order by, sort order, "
+            "apply filter, apply filters, clear filter, clear filters, "
+            "report id, cancel and return, cancel and go back, cancel changes, remove filter, remove filters, "
             "reset filter, reset filters, how to submit, before you submit, when to submit, not submitted"
         ),
     ),

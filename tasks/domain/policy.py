@@ -1,8 +1,8 @@
 """The action policy: what an action on the screen may be, decided from the action and the scene alone.
 
-Decides Allow, Ask (a person) or Deny for one action, each with the rule's name and the class of the action. It never looks at what the model
-says it is doing, never changes an action, never clamps a coordinate, and holds no state: the same action on the same scene gets
-the same decision.
+Decides Allow, Ask (a person) or Deny for one action, each with the rule's name and the class of the action. It never looks at what
+the model says it is doing, never changes an action, never clamps a coordinate, and holds no state: the same action on the same
+scene gets the same decision.
 
 | asked in this order | decided in | classes |
 | --- | --- | --- |

@@ -1,17 +1,18 @@
-"""What a press would do: the class of a click, of Return, of the space bar and of a typed text, from what is under the pointer or has the
-focus.
+"""What a press would do: the class of a click, of Return, of the space bar and of a typed text, from what is under the pointer or has
+the focus.
 
-Decides from role, name, states, address and surroundings of that element, never from what the model says, by `PRESS_ROWS`: the first row that
-matches answers, and what no row knows is refused. It never sees a picture: an element that the page hides from the accessibility tree is seen
-as what stands behind it.
+Decides from role, name, states, address and surroundings of that element, never from what the model says, by `PRESS_ROWS`: the first
+row that matches answers, and what no row knows is refused. It never sees a picture: an element that the page hides from the
+accessibility tree is seen as what stands behind it.
 
 Rules
-- Text, pictures of a page and its empty area may be clicked: that reads. Text that reads like an irreversible action is asked for all the same.
+- Text, pictures of a page and its empty area may be clicked: that reads. Text that reads like an irreversible action is asked for.
 - A label is pressed for what it labels, text within a control for the control.
-- Fields, lists and boxes are input. A box or field in which a person vouches, signs, or proves to be one, and passwords, are never the model's.
+- Fields, lists and boxes are input. A box or field in which a person vouches, signs, or proves to be one, and passwords, are never the
+  model's.
 - A link must lead to the portal's own origins, in the same window.
-- A button says what it does: words of irreversible actions are asked for; words that go on, save, look or go back are done; a name that
-  says neither cannot be decided and is refused. The form's brief may name its own controls of either kind.
+- A button says what it does: words of irreversible actions are asked for; words that go on, save, look or go back are done; a
+  name that says neither cannot be decided and is refused. The form's brief may name its own controls of either kind.
 - Return in a field of one line presses the form's button; where none is known, a page that can commit anything is asked for.
 """
 
@@ -256,7 +257,8 @@ PRESS_ROWS: tuple[Row, ...] = (
     ),
     Row(
         "person:check", Kind.UNKNOWN, DENY, _human_check,
-        "Refused: this proves that a person is there, and only a person may do it. Say in one sentence that it is asked for, and end your turn.",
+        "Refused: this proves that a person is there, and only a person may do it. "
+        "Say in one sentence that it is asked for, and end your turn.",
     ),
     Row(
         "person:password", Kind.UNKNOWN, DENY, lambda press: press.role == PASSWORD,
@@ -293,8 +295,8 @@ PRESS_ROWS: tuple[Row, ...] = (
     ),
     Row(
         "person:vouch", Kind.COMMIT, DENY, _vouches,
-        "Refused: here a person vouches for something, and only a person may do it. Leave it as it is; if the page cannot be used without it, "
-        "say so in one sentence and end your turn.",
+        "Refused: here a person vouches for something, and only a person may do it. "
+        "Leave it as it is; if the page cannot be used without it, say so in one sentence and end your turn.",
     ),
     Row(
         "person:sign", Kind.COMMIT, DENY, lambda press: press.is_field and says(SIGNATURE, press.name) is not None,
@@ -316,7 +318,8 @@ PRESS_ROWS: tuple[Row, ...] = (
     ),
     Row(
         "commit:unseen", Kind.COMMIT, DENY, lambda press: not press.scene.complete and commits(press),
-        "Refused: the page is too large to be read whole, so what would be filed cannot be checked. Say so in one sentence and end your turn.",
+        "Refused: the page is too large to be read whole, so what would be filed cannot be checked. "
+        "Say so in one sentence and end your turn.",
     ),
     Row("commit:brief", Kind.COMMIT, ASK, lambda press: _named(press, press.scene.commits), COMMITS),
     Row("commit:words", Kind.COMMIT, ASK, _says_commit, COMMITS),
@@ -346,8 +349,8 @@ PRESS_ROWS: tuple[Row, ...] = (
     Row("text", Kind.READ, ALLOW, lambda press: press.role in TEXT_ROLES),
     Row(
         "control:unknown", Kind.UNKNOWN, DENY, lambda press: press.is_control,
-        "Refused: it cannot be told from its name what this control does. Use a control that says what it does, such as Continue, Save or Back, "
-        "or type into the field instead.",
+        "Refused: it cannot be told from its name what this control does. "
+        "Use a control that says what it does, such as Continue, Save or Back, or type into the field instead.",
     ),
     Row(
         "role:unknown", Kind.UNKNOWN, DENY, lambda press: True,
@@ -362,8 +365,8 @@ NOWHERE = Deny(
 )
 NO_TREE = Deny(
     "page:unread",
-    "Refused: the page does not say what is on it, so nothing is clicked or typed. Wait a second and take a screenshot; if it stays so, say so in "
-    "one sentence and end your turn.",
+    "Refused: the page does not say what is on it, so nothing is clicked or typed. "
+    "Wait a second and take a screenshot; if it stays so, say so in one sentence and end your turn.",
     Kind.UNKNOWN,
 )
 AWAY = Deny(
@@ -378,8 +381,8 @@ NO_FIELD = Deny(
 )
 ONE_FIELD = Deny(
     "text:one field",
-    "Refused: the text would go on in another field or press a button. Type into one field at a time, without tabs, and with a line break only "
-    "where the field has several lines.",
+    "Refused: the text would go on in another field or press a button. "
+    "Type into one field at a time, without tabs, and with a line break only where the field has several lines.",
     Kind.UNKNOWN,
 )
 IMPLICIT = "Return may send the form, and this cannot be taken back."

@@ -13,8 +13,9 @@ class FilingSummary:
     """Numbers of one attempt, and the filing's state and newest verdict.
 
     The attempt is the one that submitted, or the newest where none did. `tokens` counts all kinds; `dollars` follows the price table;
-    `classes` counts its actions by the class that the action policy gave them, refused ones too, `rules` the refusals by rule, `approved`
-    the commits by who said yes. `seconds` is from claim to end; `recall_at_4` and `chunks` belong to the index generation that the attempt used.
+    `classes` counts its actions by the class that the action policy gave them, refused ones too, `rules` the refusals by rule,
+    `approved` the commits by who said yes. `seconds` is from claim to end; `recall_at_4` and `chunks` belong to the index generation
+    that the attempt used.
     """
 
     filing_id: str

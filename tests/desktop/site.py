@@ -80,7 +80,8 @@ FORM = """<title>Form</title><body style="margin:0;font:16px DejaVu Sans">
 <p><a href="https://elsewhere.example/x">Elsewhere</a> <a role=button href="/fields">Fields</a> <a href="javascript:void(0)">Script</a>
 <p><input aria-label=Alone> <button>Wibble</button>
 <div contenteditable aria-label=Remarks style="width:300px"><b>One</b> two<p>three</p></div>
-<iframe title=Part srcdoc="<button>Framed</button>" style="height:40px"></iframe><iframe src="/slow" title=Own style="height:40px"></iframe>"""
+<iframe title=Part srcdoc="<button>Framed</button>" style="height:40px"></iframe>
+<iframe src="/slow" title=Own style="height:40px"></iframe>"""
 
 # Leaves for another origin of the same machine: at once, on a click by script, or by a redirect.
 LEAVING = """<title>Leaving</title><body style="margin:0"><button style="position:absolute;left:20px;top:20px;width:200px;height:40px"

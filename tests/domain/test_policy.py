@@ -221,9 +221,7 @@ def test_the_allow_list_is_closed() -> None:
     for key in sorted({*KEYS, *"abcxyz019#§é", "xf86sleep", "unheard"}):
         for held in ((), ("ctrl",), ("alt",), ("shift",), ("ctrl", "shift"), ("ctrl", "alt"), ("super",)):
             keys = "+".join((*held, key))
-            listed = any(
-                meaning(one) is not None and one - set(MODIFIERS) for one in canonical_combinations(keys)
-            )
+            listed = any(meaning(one) is not None and one - set(MODIFIERS) for one in canonical_combinations(keys))
             allowed = isinstance(decide(PressKeys(keys), SCENE), Allow)
             assert allowed <= listed, keys
     assert {row.meaning for row in ALLOWED}

@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tasks.domain.errors import RunStopped
 from tasks.domain.actions import Allow, Ask, Deny, noted
+from tasks.domain.errors import RunStopped
 from tasks.domain.steps import Call, StepResult, Turn, Usage
 from tasks.ledger.filings import Attempt, end
 from tasks.ledger.journal import LedgerJournal
