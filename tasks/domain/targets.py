@@ -23,7 +23,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tasks.domain.actions import Allow, Ask, Decision, Deny, Element, Kind, Scene, Target
+from tasks.domain.actions import Allow, Ask, Decision, Deny, Element, Kind, Point, Scene, Target
 from tasks.domain.control_words import (
     ACCOUNT,
     ADVANCE,
@@ -527,9 +527,12 @@ def _meant(target: Target, scene: Scene) -> Iterator[Target]:
     if element.role not in TEXT_ROLES or "editable" in element.states:
         yield target
         return
+    # What the browser shows over the page has no order of nesting: there only a box tells what stands in what.
+    nested = any(one.role in ("document web", "document frame") for one in target.around)
     for index, one in enumerate(target.around):
-        if one.role in BUTTONS or one.role == "link" or one.role in CHECKS:
-            yield Target(one, target.around[index + 1 :], target.text)
+        control = one.role in BUTTONS or one.role == "link" or one.role in CHECKS
+        if control and (nested or _middle_inside(element, one)):
+            yield Target(one, target.around[index + 1 :] if nested else target.around, target.text)
             return
     yield target
     if element.role == "label":
@@ -539,8 +542,10 @@ def _meant(target: Target, scene: Scene) -> Iterator[Target]:
 def _labels(label: Element, other: Element) -> bool:
     if other.role not in FIELDS | CHECKS | BUTTONS | {PASSWORD, "link"}:
         return False
-    x, y = other.box.x + other.box.width // 2, other.box.y + other.box.height // 2
-    inside = label.box.x <= x < label.box.x + label.box.width and label.box.y <= y < label.box.y + label.box.height
-    return (inside and other.box.width > 0) or (
-        bool(label.name) and " ".join(other.name.split()) == " ".join(label.name.split())
-    )
+    named = bool(label.name) and " ".join(other.name.split()) == " ".join(label.name.split())
+    return named or (other.box.width > 0 and _middle_inside(other, label))
+
+
+def _middle_inside(inner: Element, outer: Element) -> bool:
+    x, y = inner.box.x + inner.box.width // 2, inner.box.y + inner.box.height // 2
+    return outer.box.contains(Point(x, y))

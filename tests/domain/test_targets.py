@@ -130,6 +130,15 @@ def test_a_label_is_pressed_for_the_gravest_of_what_it_labels() -> None:
     assert decide(Click("left", 1, AT), inside).rule == "text"
 
 
+def test_the_words_of_a_message_are_not_its_buttons() -> None:
+    words = replace(element("label", "Really delete it?"), box=HEADING.box)
+    alert = (element("alert", "Really?"), words, element("button", "OK"), element("button", "Cancel"))
+    scene = replace(BASE, under=Target(words, alert), elements=(HEADING, *alert))
+    assert decide(Click("left", 1, AT), scene).rule == "commit:text"
+    on_the_button = replace(words, name="", box=alert[2].box)
+    assert decide(Click("left", 1, AT), replace(scene, under=Target(on_the_button, alert))).rule == "commit:assent"
+
+
 def test_a_drag_is_both_of_its_ends() -> None:
     from tasks.domain.actions import Drag
 
