@@ -32,7 +32,7 @@ from anthropic.tools.computer import (
     BetaToolsetCallContext,
 )
 
-from tasks.desktop.capture import enlarged, png
+from tasks.desktop.capture import drawn, enlarged, png
 from tasks.desktop.input import wait
 from tasks.desktop.keys import parse_combination, parse_modifiers
 from tasks.desktop.requests import RefusalError, to_action
@@ -174,9 +174,9 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
         end = None
         if isinstance(action, Click | Drag | MouseDown | MouseUp):
             start = action.point if isinstance(action, Click) else action.start if isinstance(action, Drag) else None
-            self._target = self._desktop.target_at(tree, start or self._pointer)
+            self._target = self._seen(tree, start or self._pointer)
         if isinstance(action, Drag):
-            end = self._desktop.target_at(tree, action.end)
+            end = self._seen(tree, action.end)
         return Scene(
             width=width,
             height=height,
@@ -190,6 +190,15 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
             complete=tree.complete,
             origins=self._origins,
         )
+
+    def _seen(self, tree: Tree, point: Point) -> Target | None:
+        """What a click would reach; None also where something is drawn that the page does not name: a control can be hidden from the
+        accessibility tree, and then the ground that it stands on must not answer for it."""
+        target = self._desktop.target_at(tree, point)
+        if target is None or not tree.bare(target):
+            return target
+        width, height = self._desktop.options.width, self._desktop.options.height
+        return None if drawn(self._desktop.pixels(), width, height, point.x, point.y) else target
 
     def _stayed(self, address: str | None = None) -> None:
         """Raises RunStopped when the browser is not in the portal any more."""

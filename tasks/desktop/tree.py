@@ -143,6 +143,15 @@ class Tree:
         text = squeezed(self._text(line))[:TEXT_LENGTH] if line is not None else ""
         return Target(self.nodes[index].element, tuple(self.nodes[one].element for one in around), text)
 
+    def bare(self, target: Target) -> bool:
+        """Whether a target is only ground for others: the document, or a container without a name and without words of its own."""
+        if target.element is self.nodes[0].element:
+            return True
+        if target.element.role not in CONTAINERS or target.element.name or "editable" in target.element.states:
+            return False
+        own = next((node.own_text for node in self.nodes if node.element is target.element), None)
+        return not (own or "").replace(EMBEDDED, "").strip()
+
     def focused(self) -> Element | None:
         """The element with the keyboard focus, or None when the focus is on no element of the page."""
         found = self.focused_target()

@@ -464,6 +464,21 @@ class ComputerToolsetContract:
         assert drag.under is not None and drag.under.element.name == "Submit report"
         assert drag.end is not None and drag.end.element.name == "Report ID"
 
+    def test_what_the_page_hides_from_the_tree_is_nothing_that_can_be_decided_on(self, bench: Bench) -> None:
+        """Neither by its words nor by its blank parts; empty ground and text stay what they are."""
+        bench.page("hidden")
+        for x, y, role in (
+            (120, 120, None),
+            (30, 105, None),
+            (120, 220, None),
+            (60, 324, "paragraph"),
+            (60, 15, "heading"),
+            (700, 600, "document web"),
+        ):
+            bench.do("left_click", coordinate=[x, y])
+            under = bench.scenes[-1][1].under
+            assert (under.element.role if under else None) == role, (x, y)
+
     def test_the_record_says_by_which_rule_a_call_was_done(self, bench: Bench) -> None:
         bench.page("events")
         bench.decision = lambda action, scene: Allow("commit:brief", "commit", "auto")

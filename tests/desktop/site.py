@@ -83,12 +83,19 @@ FORM = """<title>Form</title><body style="margin:0;font:16px DejaVu Sans">
 <iframe title=Part srcdoc="<button>Framed</button>" style="height:40px"></iframe>
 <iframe src="/slow" title=Own style="height:40px"></iframe>"""
 
+# Controls that the accessibility tree does not have, on the page's ground and in a section of it, and text beside them.
+HIDDEN = """<title>Hidden</title><body style="margin:0;font:16px DejaVu Sans"><h1 style="margin:0">Head</h1>
+<button aria-hidden=true style="position:absolute;left:20px;top:100px;width:200px;height:40px">Submit report</button>
+<main><div aria-hidden=true><button style="position:absolute;left:20px;top:200px;width:200px;height:40px">Submit</button></div></main>
+<p style="position:absolute;left:20px;top:300px;width:300px">A line of text</p>"""
+
 # Leaves for another origin of the same machine: at once, on a click by script, or by a redirect.
 LEAVING = """<title>Leaving</title><body style="margin:0"><button style="position:absolute;left:20px;top:20px;width:200px;height:40px"
  onclick="location.href='http://localhost:'+location.port+'/receipt'">Continue</button>"""
 
 PAGES = {
     "/form": FORM,
+    "/hidden": HIDDEN,
     "/leaving": LEAVING,
     "/events": EVENTS,
     "/fields": FIELDS,
