@@ -17,6 +17,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 _APART = re.compile(r"[\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -50,6 +51,7 @@ def phrases(text: str) -> tuple[str, ...]:
     return tuple(folded(part) for part in text.split(",") if part.strip())
 
 
+@lru_cache(maxsize=4096)  # the controls of a page are asked about at every action
 def folded(name: str) -> str:
     """The words of a name, lower case, without accents and invisible characters, one blank between them."""
     plain = unicodedata.normalize("NFKC", _CAMEL.sub(" ", name))

@@ -11,6 +11,7 @@ on controls: imperatives and infinitives, no participles ("Filed reports") and f
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from tasks.domain.control_words import Words, folded, phrases, says
@@ -191,6 +192,7 @@ HARMLESS: tuple[Words, ...] = (
 _WORD = re.compile(r"[\s/._~+=&;,:-]+")
 
 
+@lru_cache(maxsize=4096)
 def irreversible(name: str) -> Words | None:
     """The row of the irreversible action that a control's name says, or None."""
     return says(IRREVERSIBLE, name, harmless=HARMLESS)
