@@ -184,7 +184,7 @@ def _work(group: Settings, brief: Brief, attempt: Attempt, folder: Path, lease: 
     index = loader.submit(_index, url, attempt.generation, group.store.home / "bm25")
     try:
         with Desktop(options, url=listing, check=lease.check) as desktop:
-            reference = listed_reference(desktop.tree(), brief, report_id)
+            reference = listed_reference(desktop.tree(), brief, report_id, portal=group.filing.portal_url)
             known = attempt.filing.receipt if attempt.state_before in KNOWN_FILED else None
             if attempt.state_before in KNOWN_FILED and (reference is None or (known and known != reference)):
                 if attempt.state_before in FILED:
@@ -240,7 +240,7 @@ def _file(
         log.info("turn %d: %s, %s", turn.number, turn.stop_reason, percent)
 
     def finished() -> bool:
-        return on_receipt(desktop, brief, filing.report_id) is not None
+        return on_receipt(desktop, brief, filing.report_id, group.filing.portal_url) is not None
 
     failure: FilewrightError
     try:
@@ -277,10 +277,10 @@ def _file(
         failure = FilingStopped(_why(filing.id, f"was stopped ({stop.reason})"))
     except FilewrightError as error:
         failure = error
-    reference = on_receipt(desktop, brief, filing.report_id)
+    reference = on_receipt(desktop, brief, filing.report_id, group.filing.portal_url)
     if reference is None:
         desktop.open(group.filing.portal_url + brief.list_path.format(report_id=quote(filing.report_id, safe="")))
-        reference = listed_reference(desktop.tree(), brief, filing.report_id)
+        reference = listed_reference(desktop.tree(), brief, filing.report_id, portal=group.filing.portal_url)
     if reference is None:
         raise failure
     progress.show(lambda: 100.0)
@@ -298,10 +298,10 @@ def _submitted(url: str, attempt: Attempt, reference: str) -> None:
         ) from stop
 
 
-def on_receipt(desktop: Desktop, brief: Brief, report_id: str) -> str | None:
-    """The receipt's reference, where the browser is on the receipt page of this very report."""
+def on_receipt(desktop: Desktop, brief: Brief, report_id: str, portal: str) -> str | None:
+    """The receipt's reference, where the browser is on the portal's receipt page of this very report."""
     try:
-        return receipt_reference(desktop.tree(), brief, report_id)
+        return receipt_reference(desktop.tree(), brief, report_id, portal=portal)
     except TemporaryError:
         return None  # between two pages there is no receipt to read
 
