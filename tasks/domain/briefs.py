@@ -21,8 +21,8 @@ PRESSING_KEYS = re.compile(r"\b(return|enter|kp_enter|space)\b|^ $", re.IGNORECA
 class Brief:
     """`list_path` is below the portal's address, with {report_id} where it belongs; a filing begins there.
 
-    `submit` names the control whose click cannot be undone: the only one that `auto` approval answers for. `changes` names controls that can
-    be, where their own words do not say so ("Section B"). `steps` are texts of page titles in their order, for showing progress;
+    `submit` names the control whose click cannot be undone: the only one that `auto` approval answers for. `changes` names controls that
+    can be, where their own words do not say so ("Section B"). `steps` are texts of page titles in their order, for showing progress;
     `list_columns` and `receipt_labels` map "report_id" and "reference" to the words on the page; `absent` is what the list says of a report
     that is not there, because an empty or broken page is no proof of absence.
     """
