@@ -33,6 +33,7 @@ RETRIEVAL = {
     "bench": "infra.bench_retrieval",
     "bench retrieval": "infra.bench_retrieval",
     "bench ingest": "infra.bench_ingest",
+    "explain": "infra.explain_command",
 }
 _SEARCH_EXAMPLE = """example:
   python3 -m infra search --corpus sample --as-of 2025-09-30 "From what day is the rule in force?"
@@ -51,6 +52,14 @@ _SUGGEST_EXAMPLE = """examples:
 _BENCH_EXAMPLE = """examples:
   python3 -m infra bench retrieval --chunks 100000
   python3 -m infra bench ingest"""
+
+_EXPLAIN_EXAMPLE = """example:
+  echo '{"call": {"toolset_name": "computer", "name": "left_click", "input": {"coordinate": [512, 400]}},
+         "under": {"role": "button", "name": "Submit report", "box": [480, 390, 80, 24]}, "field_text": "March 25, 2020",
+         "passages": [{"document": "rule.pdf", "page": 2, "text": "effective March 24, 2020"}],
+         "facts": {"quarter": "Q3 2025"}, "origins": ["http://127.0.0.1:8080"], "approver": true}' > click.json
+  python3 -m infra explain click.json --json
+Exit codes: 0 answered, 2 the file is not as it must be: what and where."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -79,6 +88,8 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("env", help='shell lines for the Prefect command line: eval "$(python3 -m infra env)"')
 
     _retrieval(commands)
+    explain = _word(commands, "explain", "what the action policy would decide about one call", _EXPLAIN_EXAMPLE)
+    explain.add_argument("file", type=Path, metavar="FILE.json", help="the call and its scene; - is standard input")
 
     test = commands.add_parser("test", help="linters, types, import rules and the whole test suite")
     _installing(test)

@@ -61,6 +61,9 @@ def table(report: Report) -> list[str]:
             ("attempt", f"{summary.attempt}{attempts}: {summary.outcome or 'under way'}{_because(summary.reason)}"),
             ("turns", f"{summary.turns:,}"),
             ("actions", f"{summary.actions:,}{f', {summary.denied} refused' if summary.denied else ''}"),
+            *([("by class", _counted(summary.classes))] if summary.classes else []),
+            *([("refused by", _counted(summary.rules))] if summary.rules else []),
+            *([("approved", f"{_counted(summary.approved)} (no person was asked)")] if summary.approved else []),
             ("searches", f"{summary.searches:,}"),
             ("seconds", f"{summary.seconds:.0f}"),
             ("tokens", f"{summary.tokens:,}"),
@@ -76,6 +79,12 @@ def table(report: Report) -> list[str]:
 def _run(run: Mapping[str, Any]) -> str:
     seconds = float(run.get("total_run_time") or 0)
     return f"{run.get('name', '?')}: {state_name(run)} in {seconds:.0f} s"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    """`input 17, read 12`, the most frequent first."""
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{name} {count}" for name, count in ordered)
 
 
 def _because(reason: str) -> str:

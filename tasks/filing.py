@@ -27,14 +27,13 @@ from tasks.desktop.computer_toolset import ComputerToolset
 from tasks.desktop.options import DesktopOptions
 from tasks.desktop.outcome import listed_reference, receipt_reference
 from tasks.desktop.session import Desktop
-from tasks.domain.actions import Action, Allow, Decision, Scene
-from tasks.domain.briefs import Brief, may_commit
+from tasks.domain.briefs import Brief
 from tasks.domain.calendar import check_report
 from tasks.domain.errors import FilewrightError, PermanentError, RunStopped, TemporaryError
 from tasks.domain.filing_states import FILED, FilingState
 from tasks.domain.periods import quarter
-from tasks.domain.policy import decide
 from tasks.domain.steps import Turn
+from tasks.guard import Evidence, Guard, task_facts
 from tasks.ledger.filings import Attempt, LeaseHeld, claim, end, set_folder, set_state
 from tasks.ledger.journal import LedgerJournal
 from tasks.ledger.lease import Lease
@@ -186,7 +185,7 @@ def _work(group: Settings, brief: Brief, attempt: Attempt, folder: Path, lease: 
     index = loader.submit(_index, url, attempt.generation, group.store.home / "bm25")
     try:
         with Desktop(options, url=listing, check=lease.check) as desktop:
-            reference = listed_reference(desktop.tree(), brief, report_id)
+            reference = listed_reference(desktop.tree(), brief, report_id, portal=group.filing.portal_url)
             known = attempt.filing.receipt if attempt.state_before in KNOWN_FILED else None
             if attempt.state_before in KNOWN_FILED and (reference is None or (known and known != reference)):
                 if attempt.state_before in FILED:
@@ -230,16 +229,13 @@ def _file(
     log = get_run_logger()
     # What was not in force in the quarter that is reported on is no source for its report.
     period = quarter(filing.quarter)
-    intended = False
-
-    def recorded_intent(action: Action, scene: Scene) -> Decision:
-        nonlocal intended
-        decision = decide(action, scene)
-        if isinstance(decision, Allow) and may_commit(action, scene, brief.submit):
-            set_state(url, attempt, FilingState.SUBMITTING)
-            intended = True
-        return decision
-
+    task = brief.task_for(report_id=filing.report_id, quarter=filing.quarter, department=filing.department)
+    evidence = Evidence(
+        task_facts(task, report_id=filing.report_id, quarter=filing.quarter, department=filing.department)
+    )
+    guard = Guard(
+        brief, group.filing.approval, evidence, intend=lambda: set_state(url, attempt, FilingState.SUBMITTING)
+    )
     progress = ProgressArtifact(f"filing-{filing.report_id}", f"{brief.title}, {filing.report_id}")
 
     def report_progress(turn: Turn) -> None:
@@ -247,7 +243,7 @@ def _file(
         log.info("turn %d: %s, %s", turn.number, turn.stop_reason, percent)
 
     def finished() -> bool:
-        return on_receipt(desktop, brief, filing.report_id) is not None
+        return on_receipt(desktop, brief, filing.report_id, group.filing.portal_url) is not None
 
     failure: FilewrightError
     try:
@@ -255,9 +251,15 @@ def _file(
             result = run_agent(
                 client=client,
                 model=OFFLINE_PLAYS if group.agent.model == OFFLINE else group.agent.model,
-                toolset=ComputerToolset(desktop, decide=recorded_intent, journal=journal, check=lease.check),
-                search=lambda query: index.search(query, group.retrieval.passages, period=period),
-                task=brief.task_for(report_id=filing.report_id, quarter=filing.quarter, department=filing.department),
+                toolset=ComputerToolset(
+                    desktop,
+                    decide=guard.decide,
+                    origins=(group.filing.portal_url,),
+                    journal=journal,
+                    check=lease.check,
+                ),
+                search=evidence.searching(lambda query: index.search(query, group.retrieval.passages, period=period)),
+                task=task,
                 budgets=Budgets(
                     turns=group.agent.max_turns,
                     actions=group.agent.max_actions,
@@ -278,14 +280,14 @@ def _file(
         failure = FilingStopped(_why(filing.id, f"was stopped ({stop.reason})"))
     except FilewrightError as error:
         failure = error
-    reference = on_receipt(desktop, brief, filing.report_id)
+    reference = on_receipt(desktop, brief, filing.report_id, group.filing.portal_url)
     if reference is None:
         desktop.open(group.filing.portal_url + brief.list_path.format(report_id=quote(filing.report_id, safe="")))
-        reference = listed_reference(desktop.tree(), brief, filing.report_id)
+        reference = listed_reference(desktop.tree(), brief, filing.report_id, portal=group.filing.portal_url)
     if reference is None:
         raise failure
     progress.show(lambda: 100.0)
-    return reference, intended
+    return reference, guard.intended
 
 
 def _submitted(url: str, attempt: Attempt, reference: str) -> None:
@@ -299,10 +301,10 @@ def _submitted(url: str, attempt: Attempt, reference: str) -> None:
         ) from stop
 
 
-def on_receipt(desktop: Desktop, brief: Brief, report_id: str) -> str | None:
-    """The receipt's reference, where the browser is on the receipt page of this very report."""
+def on_receipt(desktop: Desktop, brief: Brief, report_id: str, portal: str) -> str | None:
+    """The receipt's reference, where the browser is on the portal's receipt page of this very report."""
     try:
-        return receipt_reference(desktop.tree(), brief, report_id)
+        return receipt_reference(desktop.tree(), brief, report_id, portal=portal)
     except TemporaryError:
         return None  # between two pages there is no receipt to read
 

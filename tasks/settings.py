@@ -128,6 +128,9 @@ class FilingSettings(_Group):
     portal_url: str = ""
     """Base address of the portal, without a slash at its end."""
 
+    approval: Literal["none", "auto"] = "none"
+    """Who answers where the action policy asks a person: nobody, or `auto`, which says yes to the form's own submit (demonstrations)."""
+
     screenshot_artifact: bool = False
     """Whether the last screenshot becomes an artifact in Prefect. Off: a portal's page is not for every user of a Prefect server."""
 

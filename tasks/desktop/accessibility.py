@@ -19,8 +19,8 @@ from typing import Any
 from jeepney import DBusAddress, HeaderFields, Message, MessageType, new_method_call
 from jeepney.io.blocking import DBusConnection, open_dbus_connection
 
-from tasks.desktop.tree import VALUE_ROLES, Node, Tree, box_of, squeezed
-from tasks.domain.actions import Element, Point
+from tasks.desktop.tree import EMBEDDED, VALUE_ROLES, Node, Tree, box_of, squeezed
+from tasks.domain.actions import Element, Point, Target
 from tasks.domain.errors import TemporaryError
 
 ACCESSIBLE = "org.a11y.atspi.Accessible"
@@ -41,6 +41,9 @@ STATES = {
 }  # fmt: skip
 ROLE_SPELLINGS = {"push button": "button"}
 PASSWORD = "password text"
+DOCUMENT_ROLE = "document web"
+LINK_TAGS = frozenset({"a", "area"})
+DATE_EDITOR, DATE_PARTS = "date editor", ("Year", "Month", "Day")
 # Roles whose text serves as their name where the page gave none.
 NAMED_BY_TEXT = frozenset({"paragraph", "static", "list item", "table cell", "section", "description value", "label"})
 
@@ -129,20 +132,21 @@ class Accessibility:
             complete=complete,
         )
 
-    def element_at(self, tree: Tree, point: Point) -> Element | None:
+    def target_at(self, tree: Tree, point: Point) -> Target | None:
         """What a click there would reach: an overlay, else what the browser's own hit test says (it knows what is painted on top
-        of what), else, where it says nothing, the boxes. `tree` must be the last one read."""
+        of what), else, where it says nothing, the boxes. The document where nothing stands there, None where nobody can say. `tree`
+        must be the last one read."""
         document = self.document()
         if document is None or tree.epoch != self._epoch or tree.overlay_at(point) is not None:
-            return tree.element_at(point)
+            return tree.target_at(point)
         for attempt in range(HIT_ATTEMPTS):
             index = self._hit(document.reference, point)
             if index is not None:
-                return tree.reached(index) if index > 0 else None
+                return tree.reached(index)
             # Soon after a load the browser does not know yet what is where.
             if attempt + 1 < HIT_ATTEMPTS:
                 time.sleep(HIT_SECONDS)
-        return tree.element_at(point)
+        return tree.target_at(point)
 
     def _hit(self, document: Reference, point: Point) -> int | None:
         """The index of the innermost node that the browser finds there (0: the document itself), None if it finds nothing."""
@@ -195,7 +199,7 @@ class Accessibility:
                     continue
                 if role[0] in WINDOW_ROLES:
                     level.append(reference)
-                elif role[0] != "document web":  # another tab's document, kept ready behind this one
+                elif role[0] != DOCUMENT_ROLE:  # another tab's document, kept ready behind this one
                     roots.append(reference)
         return roots
 
@@ -236,11 +240,17 @@ class Accessibility:
                 raw[reference] = node
                 following += [child for child in node.children if child not in raw]
             level = list(dict.fromkeys(following))
-        links = [node for node in raw.values() if node.role == "link"]
+        # An <a> of another role has no address over ATK in most cases; where it has one, it counts.
+        links = [node for node in raw.values() if node.role == "link" or node.tag in LINK_TAGS]
         for node, answer in zip(
             links, self._calls([_call(link.reference, HYPERLINK, "GetURI", "i", (0,)) for link in links]), strict=True
         ):
-            node.href = answer[0] if answer else None
+            node.href = (answer[0] or None) if answer else None
+        inner = [node for node in raw.values() if node.role == DOCUMENT_ROLE]
+        for node, answer in zip(
+            inner, self._calls([_call(one.reference, DOCUMENT, "GetAttributes") for one in inner]), strict=True
+        ):
+            node.href = answer[0].get("DocURL", "") if answer else None
         return _ordered(raw, document), complete
 
     def _calls(self, messages: Sequence[Message]) -> list[tuple[Any, ...] | None]:
@@ -350,17 +360,44 @@ def _finished(raw: Sequence[_Raw], epoch: int) -> tuple[Node, ...]:
             for owner in (menu, raw[menu].parent):
                 if owner >= 0 and raw[owner].role == "combo box":
                     selected.setdefault(owner, node.name)
+    dates = _dates(raw)
     nodes = []
     for index, node in enumerate(raw):
-        value = None
+        value = dates.get(index)
         if node.role in VALUE_ROLES and node.role != PASSWORD:
             value = selected.get(index, node.text)
+        elif "editable" in node.states and node.role != PASSWORD and value is None and node.role != DATE_EDITOR:
+            value = _content(raw, index)
         name = node.name
         if not name and node.role in NAMED_BY_TEXT and node.text:
             name = squeezed(node.text.replace("\N{OBJECT REPLACEMENT CHARACTER}", " "))
-        element = Element(node.role, name, box_of(*node.extents), value, node.states, epoch, node.href)
+        element = Element(node.role, name, box_of(*node.extents), value, node.states, epoch, node.href, node.tag)
         nodes.append(Node(element, node.tag, node.parent, node.text))
     return tuple(nodes)
+
+
+def _content(raw: Sequence[_Raw], index: int) -> str:
+    """The words of an editable part of a page, with those of what stands in it."""
+    inside, lines = {index}, [raw[index].text or ""]
+    for position in range(index + 1, len(raw)):
+        if raw[position].parent not in inside:
+            break
+        inside.add(position)
+        lines.append(raw[position].text or "")
+    return "\n".join(line for line in (squeezed(text.replace(EMBEDDED, " ")) for text in lines) if line)
+
+
+def _dates(raw: Sequence[_Raw]) -> dict[int, str]:
+    """The values of native date fields, which have none of their own: their parts as an ISO date, once all are there."""
+    parts: dict[int, dict[str, str]] = {}
+    for node in raw:
+        if node.parent >= 0 and raw[node.parent].role == DATE_EDITOR and node.name in DATE_PARTS:
+            parts.setdefault(node.parent, {})[node.name] = (node.text or "").strip()
+    return {
+        index: "-".join(found[part] for part in DATE_PARTS)
+        for index, found in parts.items()
+        if all(found.get(part, "").isdigit() for part in DATE_PARTS)
+    }
 
 
 def _states(words: Sequence[int]) -> frozenset[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import time
+from collections import Counter
 
 import mss
 from mss.exception import ScreenShotError
@@ -17,6 +18,9 @@ from tasks.domain.errors import TemporaryError
 
 PNG_COMPRESSION = 3
 BLANK_SECONDS = 2.0
+# Half the size of a word, and one pixel of so many that tells the background's colour (a prime, so that columns do not repeat).
+NEAR = (16, 8)
+SAMPLE = 251
 
 
 class Screen:
@@ -76,6 +80,20 @@ class Screen:
 def one_colour(pixels: bytes) -> bool:
     """True if all pixels (four bytes each) are equal: a blank or black screen."""
     return pixels == pixels[:4] * (len(pixels) // 4)
+
+
+def drawn(pixels: bytes, width: int, height: int, x: int, y: int) -> bool:
+    """Whether something is drawn at a point: the pixels around it (`NEAR`, four bytes each) are not of one colour, or of another than
+    most of the screen. Reads a few thousand pixels."""
+    row = width * 4
+    left, right = max(0, x - NEAR[0]) * 4, min(width, x + NEAR[0] + 1) * 4
+    colour = pixels[y * row + x * 4 :][:4]
+    for line in range(max(0, y - NEAR[1]), min(height, y + NEAR[1] + 1)):
+        part = pixels[line * row + left : line * row + right]
+        if part != colour * (len(part) // 4):
+            return True
+    samples = Counter(pixels[at : at + 4] for at in range(0, len(pixels) - 3, 4 * SAMPLE))
+    return samples.most_common(1)[0][0] != colour
 
 
 def png(image: Image.Image) -> bytes:

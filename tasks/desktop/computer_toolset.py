@@ -6,7 +6,9 @@ and role, name and text of page elements, cut to one bounded line.
 
 Rules
 - One call: build the action (requests.py), ask the policy about it and the scene, write the journal, act, wait until the page has
-  settled, complete the journal. A call that is refused or denied is written as well.
+  settled, complete the journal with the rule that decided. A call that is refused or denied is written as well.
+- The browser stays on `origins`: its address is looked at before each call, after each action and before each picture, because a
+  redirect or a script asks nobody. Once it has left, the run ends (RunStopped), and the model sees nothing of the other site.
 - An exception's own text never reaches the model. The model gets a fixed phrase, the journal gets the exception in `detail`.
 - A stop (RunStopped) is let through at once, with nothing left pressed. A desktop that has died is such a stop: the sandbox being
   broken is no answer to a model.
@@ -15,8 +17,9 @@ Rules
 from __future__ import annotations
 
 import base64
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from anthropic.tools import ToolError, ToolsetUsageError
@@ -29,12 +32,12 @@ from anthropic.tools.computer import (
     BetaToolsetCallContext,
 )
 
-from tasks.desktop.capture import enlarged, png
+from tasks.desktop.capture import drawn, enlarged, png
 from tasks.desktop.input import wait
 from tasks.desktop.keys import parse_combination, parse_modifiers
 from tasks.desktop.requests import RefusalError, to_action
 from tasks.desktop.session import Desktop
-from tasks.desktop.tree import Tree, described, one_line
+from tasks.desktop.tree import Tree, described, element_of, one_line
 from tasks.domain.actions import (
     Action,
     Allow,
@@ -54,12 +57,17 @@ from tasks.domain.actions import (
     Scene,
     Screenshot,
     Scroll,
+    Target,
     TypeText,
     Wait,
     Zoom,
+    noted,
 )
 from tasks.domain.errors import RunStopped, TemporaryError
+from tasks.domain.origins import left
 from tasks.domain.steps import Call, Journal, StepResult
+
+log = logging.getLogger(__name__)
 
 FAILED = "The action could not be carried out. Take a screenshot to see where things stand."
 NOT_SEEN = "The screen could not be captured just now. Wait a second and take a screenshot again."
@@ -70,6 +78,7 @@ NOT_CHECKED = "The text was sent, but the field could not be read back. Take a s
 NOT_CHECKED_FOCUS = "Where the focus is could not be read. Take a screenshot to see it."
 PASSWORD_FIELD = "The focus is on a password field, which is never read back."
 LOST = "desktop lost"
+LEFT = "left the portal"
 NOT_WRITTEN = "journal failed"
 
 # So many calls in a row that fail for no fault of theirs: the browser hangs.
@@ -86,7 +95,8 @@ W = TypeVar("W")
 
 class ComputerToolset(BetaAbstractComputerToolset20260801):
     """One toolset for one desktop and one run. `decide(action, scene)` is asked before every call, and anything but Allow stops
-    it; `check` raises RunStopped when the run must end and is called before each call and while anything takes time.
+    it; `origins` are the addresses that the browser may be on; `check` raises RunStopped when the run must end and is called before
+    each call and while anything takes time.
 
     `configs` and `tool_configs` are the SDK's.
     """
@@ -96,6 +106,7 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
         desktop: Desktop,
         *,
         decide: Callable[[Action, Scene], Decision],
+        origins: Sequence[str],
         journal: Journal,
         check: Callable[[], None],
         configs: Any = None,
@@ -104,10 +115,13 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
         super().__init__(configs=configs, confirm=self._confirm, tool_configs=tool_configs)
         self._desktop = desktop
         self._decide = decide
+        self._origins = tuple(origins)
         self._journal = journal
         self._check = check
         self._action: Action | None = None
         self._tree: Tree | None = None
+        self._target: Target | None = None
+        self._decision: Decision = Allow()
         self._pointer = Point(0, 0)
         self._picture: str | None = None
         self._broken = 0
@@ -124,7 +138,7 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
     def _confirm(self, context: BetaComputerConfirmContext) -> bool:
         """Ask the policy. True lets the call run; a refusal is a ToolError with a fixed phrase, never False."""
         self._check()
-        self._action = self._tree = None
+        self._action = self._tree = self._target = None
         call = _call(context, context.member, context.input.to_dict())
         try:
             action = self._prepared(call)
@@ -132,30 +146,66 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
         except Exception as error:
             raise self._refused(call, "failed", self._phrase(error, NOT_READ), _detail(error)) from None
         if isinstance(decision, Deny):
-            raise self._refused(call, "denied", decision.reason, decision.rule)
+            raise self._refused(call, "denied", decision.reason, noted(decision))
         if isinstance(decision, Ask):
-            raise self._refused(call, "denied", NOT_APPROVED, f"approval: {decision.reason}")
+            raise self._refused(
+                call, "denied", NOT_APPROVED, f"{noted(decision)}, nobody approved it: {decision.reason}"
+            )
         if not isinstance(decision, Allow):
             raise self._refused(call, "failed", FAILED, f"the policy answered {decision!r}")
-        self._action = action
+        self._action, self._decision = action, decision
         return True
 
     def _prepared(self, call: Call) -> Action:
         width, height = self._desktop.options.width, self._desktop.options.height
         action = to_action(call.tool.removeprefix("computer."), call.arguments, width, height)
         self._pointer = self._desktop.input.pointer()
-        if not isinstance(action, WITHOUT_SCENE):
+        if isinstance(action, WITHOUT_SCENE):
+            self._stayed()
+        else:
             self._tree = self._desktop.tree()
+            self._stayed(self._tree.url)
         return action
 
     def _scene(self, action: Action) -> Scene:
+        width, height, tree = self._desktop.options.width, self._desktop.options.height, self._tree
+        if tree is None:
+            return Scene(width, height, self._pointer, origins=self._origins)
+        end = None
+        if isinstance(action, Click | Drag | MouseDown | MouseUp):
+            start = action.point if isinstance(action, Click) else action.start if isinstance(action, Drag) else None
+            self._target = self._seen(tree, start or self._pointer)
+        if isinstance(action, Drag):
+            end = self._seen(tree, action.end)
         return Scene(
-            width=self._desktop.options.width,
-            height=self._desktop.options.height,
+            width=width,
+            height=height,
             pointer=self._pointer,
-            url=self._tree.url if self._tree is not None else None,
-            elements=self._tree.elements if self._tree is not None else (),
+            url=tree.url,
+            elements=tree.elements,
+            under=self._target,
+            end=end,
+            focused=tree.focused_target(),
+            default=tree.default_button(),
+            complete=tree.complete,
+            origins=self._origins,
         )
+
+    def _seen(self, tree: Tree, point: Point) -> Target | None:
+        """What a click would reach; None also where something is drawn that the page does not name: a control can be hidden from the
+        accessibility tree, and then the ground that it stands on must not answer for it."""
+        target = self._desktop.target_at(tree, point)
+        if target is None or not tree.bare(target):
+            return target
+        width, height = self._desktop.options.width, self._desktop.options.height
+        return None if drawn(self._desktop.pixels(), width, height, point.x, point.y) else target
+
+    def _stayed(self, address: str | None = None) -> None:
+        """Raises RunStopped when the browser is not in the portal any more."""
+        address = address or self._desktop.address()
+        if left(address, self._origins):
+            log.warning("The browser left the portal: it is on %s", address)
+            raise RunStopped(LEFT)
 
     def _refused(self, call: Call, status: str, phrase: str, detail: str) -> ToolError:
         step = self._written(lambda: self._journal.begin(call))
@@ -169,6 +219,7 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
         self._picture = None
         started = time.monotonic()
         status, text, detail = "failed", "", ""
+        decided = noted(self._decision)
         try:
             result = super().execute(context, name, input)
             status, text = "done", _told(result)
@@ -186,7 +237,7 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
             raise
         finally:
             milliseconds = round((time.monotonic() - started) * 1000)
-            row = StepResult(status, text, milliseconds, detail, self._picture)
+            row = StepResult(status, text, milliseconds, f"{decided} <- {detail}" if detail else decided, self._picture)
             self._written(lambda: self._journal.finish(step, row))
 
     def _written(self, write: Callable[[], W]) -> W:
@@ -230,6 +281,7 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
         if last.get("is_error") or any(block["type"] == "image" for block in content):
             return
         try:
+            self._stayed()
             picture = self._desktop.capture()
         except TemporaryError as error:
             last["content"] = [*content, {"type": "text", "text": self._phrase(error, NOT_SEEN)}]
@@ -254,6 +306,7 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
     def _shown(self, capture: Callable[[], bytes]) -> BetaScreenshotResult:
         try:
             picture = capture()
+            self._stayed()
         except TemporaryError as error:
             raise RefusalError(self._phrase(error, NOT_SEEN)) from error
         self._picture = self._written(lambda: self._journal.screenshot(picture))
@@ -282,7 +335,7 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
 
     def _click(self) -> str:
         action = self._do(Click)
-        under = self._under(action.point or self._pointer)
+        under = self._line(self._target)
         self._settled(
             lambda: self._desktop.input.click(
                 action.point, button=action.button, count=action.count, modifiers=parse_modifiers(action.modifiers)
@@ -293,7 +346,7 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
     def left_click_drag(self, context: BetaToolsetCallContext, input: Any) -> str:
         action = self._do(Drag)
         start = action.start or self._pointer
-        line = f"From {described(self._at(start))} to {described(self._at(action.end))}."
+        line = f"From {described(self._element(self._target))} to {described(self._at(action.end))}."
         self._settled(lambda: self._desktop.input.drag(start, action.end, modifiers=parse_modifiers(action.modifiers)))
         return line
 
@@ -305,13 +358,13 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
 
     def left_mouse_down(self, context: BetaToolsetCallContext, input: Any) -> str:
         self._do(MouseDown)
-        under = self._under(self._pointer)
+        under = self._line(self._target)
         self._settled(self._desktop.input.left_down)
         return under
 
     def left_mouse_up(self, context: BetaToolsetCallContext, input: Any) -> str:
         self._do(MouseUp)
-        under = self._under(self._pointer)
+        under = self._line(self._target)
         self._settled(self._desktop.input.left_up)
         return under
 
@@ -400,9 +453,16 @@ class ComputerToolset(BetaAbstractComputerToolset20260801):
         before = self._desktop.pixels()
         act()
         self._desktop.settle(before, check=self._check)
+        self._stayed()
 
     def _at(self, point: Point) -> Element | None:
-        return self._desktop.reached(self._tree, point) if self._tree is not None else None
+        return self._element(self._desktop.target_at(self._tree, point)) if self._tree is not None else None
+
+    def _element(self, target: Target | None) -> Element | None:
+        return element_of(self._tree, target) if self._tree is not None else None
+
+    def _line(self, target: Target | None) -> str:
+        return f"Under the pointer: {described(self._element(target))}."
 
     def _focused(self) -> Element | None:
         return self._tree.focused() if self._tree is not None else None

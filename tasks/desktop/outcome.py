@@ -12,22 +12,27 @@ from tasks.desktop.tables import rows
 from tasks.desktop.tree import Tree
 from tasks.domain.briefs import Brief
 from tasks.domain.errors import TemporaryError
+from tasks.domain.origins import own
 
 
-def receipt_reference(tree: Tree, brief: Brief, report_id: str) -> str | None:
-    """The reference on the receipt page of this very report; None on any other page."""
-    if not urlsplit(tree.url).path.startswith(brief.receipt_path):
+def receipt_reference(tree: Tree, brief: Brief, report_id: str, *, portal: str) -> str | None:
+    """The reference on the receipt page of this very report; None on any other page, also on one of another site than `portal`."""
+    if not own(tree.url, [portal]) or not urlsplit(tree.url).path.startswith(brief.receipt_path):
         return None
     if tree.definition(brief.receipt_labels["report_id"]) != report_id:
         return None
     return tree.definition(brief.receipt_labels["reference"]) or None
 
 
-def listed_reference(tree: Tree, brief: Brief, report_id: str) -> str | None:
+def listed_reference(tree: Tree, brief: Brief, report_id: str, *, portal: str) -> str | None:
     """The report's reference on the portal's list; None where the list says that the report is not there.
 
-    Raises TemporaryError where the page shows neither, or several.
+    Raises TemporaryError where the page shows neither, or several, or is none of `portal`.
     """
+    if not own(tree.url, [portal]):
+        raise TemporaryError(
+            f"The portal's list led to another site, so nothing was done. Open {portal} and look where it leads."
+        )
     identity, reference = brief.list_columns["report_id"], brief.list_columns["reference"]
     references = {row[reference] for row in rows(tree) if row.get(identity) == report_id and row.get(reference)}
     if len(references) == 1:

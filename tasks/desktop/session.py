@@ -39,9 +39,9 @@ from tasks.desktop.navigation import Remote, same_page
 from tasks.desktop.options import DesktopOptions
 from tasks.desktop.processes import Process, Processes
 from tasks.desktop.settling import FIRST_SECONDS, Settled, settle
-from tasks.desktop.tree import Tree
+from tasks.desktop.tree import Tree, element_of
 from tasks.desktop.x11 import X11
-from tasks.domain.actions import Element, Point
+from tasks.domain.actions import Element, Point, Target
 from tasks.domain.errors import PermanentError, TemporaryError
 
 ACCESSIBILITY_LAUNCHERS = (
@@ -133,11 +133,18 @@ class Desktop:
 
     def element_at(self, point: Point) -> Element | None:
         """What a click at a point of the screen would reach, as the browser says; None where there is nothing."""
-        return self._accessibility.element_at(self.tree(), point)
+        tree = self.tree()
+        return element_of(tree, self.target_at(tree, point))
 
-    def reached(self, tree: Tree, point: Point) -> Element | None:
-        """The same for the tree that was read last."""
-        return self._accessibility.element_at(tree, point)
+    def target_at(self, tree: Tree, point: Point) -> Target | None:
+        """The same for the tree that was read last, with what it stands in: the document where nothing stands there, None where nobody
+        can say."""
+        return self._accessibility.target_at(tree, point)
+
+    def address(self) -> str | None:
+        """The address of the document in the window; None while there is none, as in the middle of a load."""
+        document = self._accessibility.document()
+        return document.url or None if document is not None else None
 
     def focused(self) -> Element | None:
         """What has the keyboard focus, by the tree."""

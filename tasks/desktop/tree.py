@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tasks.domain.actions import Box, Element, Point
+from tasks.domain.actions import Box, Element, Point, Target
 
 # The character that stands for a child in the text of its parent (AT-SPI Text).
 EMBEDDED = "\N{OBJECT REPLACEMENT CHARACTER}"
@@ -28,6 +28,8 @@ CONTAINERS = frozenset(
     {"section", "panel", "form", "list", "paragraph", "static", "table", "table row", "landmark", "grouping", "article"}
 )
 NOTHING = "nothing that the page names"
+# How much of the words around an element goes with it.
+TEXT_LENGTH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +95,19 @@ class Tree:
         return found.pop() if len(found) == 1 else None
 
     def element_at(self, point: Point) -> Element | None:
+        """What is under a point by the boxes alone (`target_at`); None where there is nothing but the document."""
+        return element_of(self, self.target_at(point))
+
+    def target_at(self, point: Point) -> Target | None:
         """What is under a point by the boxes alone: in an overlay that covers it, else in the document, the smallest visible box
         (of equals the later, which is painted on top), or the focusable element around it. None where there is nothing.
 
-        Boxes cannot tell what covers what; `Desktop.element_at` asks the browser.
+        Boxes cannot tell what covers what; `Desktop.target_at` asks the browser.
         """
         overlay = self.overlay_at(point)
         if overlay is not None:
             inside = [element for element in overlay if element.box.contains(point)]
-            return min(reversed(inside), key=_area)
+            return Target(min(reversed(inside), key=_area), overlay)
         indices = [
             index
             for index, node in enumerate(self.nodes)
@@ -117,19 +123,72 @@ class Tree:
         """The topmost overlay that covers a point."""
         return next((overlay for overlay in reversed(self.overlays) if overlay[0].box.contains(point)), None)
 
-    def reached(self, index: int) -> Element:
-        """The element that a click on this node works on: the focusable one that it is part of (a button around its words), else
-        the node itself."""
+    def reached(self, index: int) -> Target:
+        """What a click on this node works on: the focusable element that it is part of (a button around its words), else the node
+        itself; the document for the document."""
         current = index
         while current > 0:
             if "focusable" in self.nodes[current].element.states:
-                return self.nodes[current].element
+                return self.target(current)
             current = self.nodes[current].parent
-        return self.nodes[index].element
+        return self.target(index)
+
+    def target(self, index: int) -> Target:
+        """A node with what it stands in, the nearest first and the document last, and the words of its nearest surroundings."""
+        around, current = [], self.nodes[index].parent
+        while current >= 0:
+            around.append(current)
+            current = self.nodes[current].parent
+        line = next((one for one in around if self.nodes[one].own_text), None)
+        text = squeezed(self._text(line))[:TEXT_LENGTH] if line is not None else ""
+        return Target(self.nodes[index].element, tuple(self.nodes[one].element for one in around), text)
+
+    def bare(self, target: Target) -> bool:
+        """Whether a target is only ground for others: the document, or a container without a name and without words of its own."""
+        if target.element is self.nodes[0].element:
+            return True
+        if target.element.role not in CONTAINERS or target.element.name or "editable" in target.element.states:
+            return False
+        own = next((node.own_text for node in self.nodes if node.element is target.element), None)
+        return not (own or "").replace(EMBEDDED, "").strip()
 
     def focused(self) -> Element | None:
         """The element with the keyboard focus, or None when the focus is on no element of the page."""
-        return next((element for element in reversed(self.elements) if "focused" in element.states), None)
+        found = self.focused_target()
+        return found.element if found is not None else None
+
+    def focused_target(self) -> Target | None:
+        """The same with what it stands in."""
+        for overlay in reversed(self.overlays):
+            for element in reversed(overlay):
+                if "focused" in element.states:
+                    return Target(element, overlay)
+        index = self._focused_index()
+        return self.target(index) if index is not None else None
+
+    def default_button(self) -> Target | None:
+        """The button that Return presses from where the focus is: the default one of the form that the focus is in."""
+        current = self._focused_index()
+        while current is not None and current > 0 and self.nodes[current].tag != "form":
+            current = self.nodes[current].parent
+        if not current or current < 0:
+            return None
+        for index in range(current + 1, len(self.nodes)):
+            if "default" in self.nodes[index].element.states and self._within(index, current):
+                return self.target(index)
+        return None
+
+    def _within(self, index: int, outer: int) -> bool:
+        while index > outer:
+            index = self.nodes[index].parent
+        return index == outer
+
+    def _focused_index(self) -> int | None:
+        """The focused node of the document, the innermost; None when it is the document or nothing."""
+        return next(
+            (index for index in range(len(self.nodes) - 1, 0, -1) if "focused" in self.nodes[index].element.states),
+            None,
+        )
 
     def named(self, role: str, name: str) -> Element | None:
         """The first element of that role and exact name."""
@@ -165,6 +224,11 @@ class Tree:
             if node.parent >= 0:
                 children[node.parent].append(index)
         return children
+
+
+def element_of(tree: Tree, target: Target | None) -> Element | None:
+    """The element of a target; None for the document and for nothing."""
+    return target.element if target is not None and target.element is not tree.nodes[0].element else None
 
 
 def _area(element: Element) -> int:

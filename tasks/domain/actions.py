@@ -7,6 +7,7 @@ Coordinates are pixels of the full screenshot, origin at the top left, x to the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class Box:
 class Element:
     """One node of the accessibility tree. `epoch` is the number of the reading that it came from.
 
-    `value` is None where the role has none, and always for password fields.
+    `value` is None where the role has none, and always for password fields. `tag` is the page's own name of the element (`input`,
+    `a`), empty where it has none. `href` is where a link leads, and for the document of a frame its address.
     """
 
     role: str
@@ -42,6 +44,17 @@ class Element:
     states: frozenset[str] = frozenset()
     epoch: int = 0
     href: str | None = None
+    tag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an action would work on: `element`, what it stands in (`around`, the nearest first, the page's document last; in a dialog
+    of the browser everything that the dialog shows), and the words of its nearest surroundings (`text`, bounded)."""
+
+    element: Element
+    around: tuple[Element, ...] = ()
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,23 +157,59 @@ Action = (
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What the action policy may look at when it decides: never what the model says about the screen."""
+    """What the action policy may look at when it decides: never what the model says about the screen.
+
+    `under` is what a click at the action's point would reach (at the pointer, where the action has no point; a drag's start), `end` the
+    same for a drag's end; the document itself where nothing stands there, None where nobody can say. `focused` is None while the
+    focus is on no element of the page; `default` is the button that Return presses from there. `complete` is False where the page has
+    more elements than are read. `origins` are the addresses of the filing's own portal (`https://portal.example:8443`), `commits` names
+    of controls that the form's brief says cannot be undone, `changes` names of those that it says can.
+    """
 
     width: int
     height: int
     pointer: Point
     url: str | None = None
     elements: tuple[Element, ...] = field(default=())
+    under: Target | None = None
+    end: Target | None = None
+    focused: Target | None = None
+    default: Target | None = None
+    complete: bool = True
+    origins: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+
+
+class Kind(StrEnum):
+    """The classes of actions, from the harmless to the unknown; what no rule knows is `UNKNOWN`."""
+
+    READ = "read"
+    INPUT = "input"
+    NAVIGATE = "navigate"
+    CHANGE = "change"
+    COMMIT = "commit"
+    LEAVE = "leave"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    pass
+    """`rule` names the row of the policy's table, for the record; `approver` who said yes where a rule asked."""
+
+    rule: str = ""
+    kind: str = ""
+    approver: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
+    """`control` is the name, as the page gives it, of what would be pressed: untrusted, for the approver to compare."""
+
     reason: str
+    rule: str = ""
+    kind: str = ""
+    control: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +218,15 @@ class Deny:
 
     rule: str
     reason: str
+    kind: str = ""
 
 
 Decision = Allow | Ask | Deny
+
+
+def noted(decision: Decision) -> str:
+    """One line on a decision for the record, `[class] rule`, with who approved it; the class first, so that steps can be counted by it."""
+    rule = decision.rule or type(decision).__name__.lower()
+    said = f"[{decision.kind}] {rule}" if decision.kind else rule
+    approver = decision.approver if isinstance(decision, Allow) else ""
+    return f"{said}, approved by {approver}" if approver else said

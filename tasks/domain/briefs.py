@@ -21,7 +21,8 @@ PRESSING_KEYS = re.compile(r"\b(return|enter|kp_enter|space)\b|^ $", re.IGNORECA
 class Brief:
     """`list_path` is below the portal's address, with {report_id} where it belongs; a filing begins there.
 
-    `submit` names the control whose click cannot be undone; `steps` are texts of page titles in their order, for showing progress;
+    `submit` names the control whose click cannot be undone: the only one that `auto` approval answers for. `changes` names controls that
+    can be, where their own words do not say so ("Section B"). `steps` are texts of page titles in their order, for showing progress;
     `list_columns` and `receipt_labels` map "report_id" and "reference" to the words on the page; `absent` is what the list says of a report
     that is not there, because an empty or broken page is no proof of absence.
     """
@@ -38,6 +39,7 @@ class Brief:
     task: str
     report_id_pattern: str
     departments: Mapping[str, int]
+    changes: tuple[str, ...] = ()
 
     def task_for(self, *, report_id: str, quarter: str, department: str) -> str:
         return self.task.format(report_id=report_id, quarter=quarter, department=department).strip()
@@ -60,6 +62,9 @@ def parse_brief(data: Mapping[str, Any]) -> Brief:
     steps = portal.get("steps")
     if not isinstance(steps, list) or not steps or not all(isinstance(step, str) and step for step in steps):
         raise PermanentError("brief.toml: [portal] needs steps, a list of page titles.")
+    changes = portal.get("changes", [])
+    if not isinstance(changes, list) or not all(isinstance(name, str) and name.strip() for name in changes):
+        raise PermanentError("brief.toml: changes in [portal] must be a list of names of controls.")
     brief = Brief(
         form=_text(data, "form"),
         title=_text(data, "title"),
@@ -73,7 +78,10 @@ def parse_brief(data: Mapping[str, Any]) -> Brief:
         task=_text(task, "text"),
         report_id_pattern=_text(ids, "pattern"),
         departments=dict(departments),
+        changes=tuple(changes),
     )
+    if brief.submit in brief.changes:
+        raise PermanentError("brief.toml: [portal] names its submit among its changes.")
     try:
         brief.task_for(report_id="", quarter="", department="")
         brief.list_path.format(report_id="")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tasks.store.connection import connect
 
@@ -12,7 +13,9 @@ class FilingSummary:
     """Numbers of one attempt, and the filing's state and newest verdict.
 
     The attempt is the one that submitted, or the newest where none did. `tokens` counts all kinds; `dollars` follows the price table;
-    `seconds` is from claim to end; `recall_at_4` and `chunks` belong to the index generation that the attempt used.
+    `classes` counts its actions by the class that the action policy gave them, refused ones too, `rules` the refusals by rule,
+    `approved` the commits by who said yes. `seconds` is from claim to end; `recall_at_4` and `chunks` belong to the index generation
+    that the attempt used.
     """
 
     filing_id: str
@@ -39,13 +42,24 @@ class FilingSummary:
     dollars: float
     last_tool: str | None
     verdict: str | None
+    classes: Mapping[str, int] = field(default_factory=dict)
+    rules: Mapping[str, int] = field(default_factory=dict)
+    approved: Mapping[str, int] = field(default_factory=dict)
+
+
+# What the driver writes of a decision (`noted` in tasks/domain/actions.py): "[class] rule, approved by who".
+_CLASS, _RULE, _APPROVER = r"^\[([a-z]+)\] ", r"^(?:\[[a-z]+\] )?([^,<]+)", r"^\[commit\] [^<]*, approved by ([^ <]+)"
+_COUNTED = """(SELECT coalesce(jsonb_object_agg(what, times), '{{}}') FROM (
+                    SELECT substring(s.detail FROM %({name})s) AS what, count(*) AS times FROM ledger.steps s
+                    WHERE s.filing_id = f.id AND s.attempt = a.number {only} GROUP BY 1
+                ) AS counted WHERE what IS NOT NULL)"""
 
 
 def filing_summary(url: str, filing: str) -> FilingSummary | None:
     """The summary of `filing`, or None where the ledger does not know it. Any role that reads the ledger may call it."""
     with connect(url, read_only=True) as connection:
         row = connection.execute(
-            """
+            f"""
             WITH chosen AS (
                 SELECT * FROM ledger.attempts WHERE filing_id = %(filing)s
                 ORDER BY (outcome IS NOT DISTINCT FROM 'submitted') DESC, number DESC LIMIT 1
@@ -56,7 +70,7 @@ def filing_summary(url: str, filing: str) -> FilingSummary | None:
                 (SELECT count(*) FROM corpus.chunks c JOIN corpus.generations g ON g.set_id = c.set_id
                     WHERE g.id = a.generation_id AND c.document_id IN
                         (SELECT document_id FROM corpus.generation_documents WHERE generation_id = g.id)),
-                (SELECT (evaluation #>> '{score,recall_at_4}')::float FROM corpus.generations WHERE id = a.generation_id),
+                (SELECT (evaluation #>> '{{score,recall_at_4}}')::float FROM corpus.generations WHERE id = a.generation_id),
                 (SELECT count(*) FROM ledger.turns t WHERE t.filing_id = f.id AND t.attempt = a.number),
                 (SELECT count(*) FROM ledger.steps s WHERE s.filing_id = f.id AND s.attempt = a.number
                     AND s.tool NOT LIKE 'search%%'),
@@ -71,11 +85,14 @@ def filing_summary(url: str, filing: str) -> FilingSummary | None:
                 (SELECT tool FROM ledger.steps s WHERE s.filing_id = f.id AND s.attempt = a.number
                     ORDER BY number DESC LIMIT 1),
                 (SELECT outcome FROM ledger.verdicts v WHERE v.form = f.form AND v.report_id = f.report_id
-                    ORDER BY id DESC LIMIT 1)
+                    ORDER BY id DESC LIMIT 1),
+                {_COUNTED.format(name="class", only="")},
+                {_COUNTED.format(name="rule", only="AND s.status = 'denied'")},
+                {_COUNTED.format(name="approver", only="")}
             FROM ledger.filings f JOIN chosen a ON a.filing_id = f.id
             WHERE f.id = %(filing)s
             """,
-            {"filing": filing},
+            {"filing": filing, "class": _CLASS, "rule": _RULE, "approver": _APPROVER},
         ).fetchone()
     if row is None:
         return None

@@ -19,8 +19,8 @@ from tasks.retrieval.embedding import DIMENSION, Vectors
 from tasks.retrieval.generations import Precision
 from tasks.store.connection import Connection
 
-# Measured at 100,000 chunks (`python3 -m infra bench retrieval`): an exact scan costs about 0.9 µs of processor time a row, the index 1.4 to
-# 2 ms over the share of the set that is eligible, so they meet where eligible² is about 2,000 times the set's size.
+# Measured at 100,000 chunks (`python3 -m infra bench retrieval`): an exact scan costs about 0.9 µs of processor time a row, the index 1.4
+# to 2 ms over the share of the set that is eligible, so they meet where eligible² is about 2,000 times the set's size.
 ALWAYS_EXACT = 2_000
 VISITED_COST = 2_000
 

@@ -61,7 +61,9 @@ class Bench:
         self.decision: Callable[[Action, Scene], Decision] = lambda action, scene: Allow()
         self.check: Callable[[], None] = lambda: None
         self.numbers = itertools.count(1)
-        self.toolset = ComputerToolset(desktop, decide=self._decide, journal=self.record, check=lambda: self.check())
+        self.toolset = ComputerToolset(
+            desktop, decide=self._decide, origins=[site], journal=self.record, check=lambda: self.check()
+        )
 
     def _decide(self, action: Action, scene: Scene) -> Decision:
         self.scenes.append((action, scene))
@@ -96,6 +98,11 @@ class Bench:
 
 def tool_use(identifier: str, member: str, arguments: dict[str, Any]) -> BetaToolUseBlock:
     return BetaToolUseBlock(id=identifier, name=member, input=arguments, type="tool_use", toolset_name="computer")
+
+
+def tool_result() -> dict[str, Any]:
+    content = [{"type": "text", "text": "Clicked."}]
+    return {"type": "tool_result", "tool_use_id": "toolu_1", "toolset_name": "computer", "content": content}
 
 
 @pytest.fixture
@@ -445,6 +452,59 @@ class ComputerToolsetContract:
         assert (scene.width, scene.height, scene.url) == (WIDTH, HEIGHT, f"{bench.site}/events")
         assert any(e.name == "Report ID" and e.box.contains(FIELD) for e in scene.elements)
         assert bench.scenes[1][1].pointer == FIELD
+
+    def test_the_policy_sees_what_is_under_the_pointer_and_has_the_focus(self, bench: Bench) -> None:
+        bench.page("events").do("left_click", coordinate=[FIELD.x, FIELD.y])
+        bench.do("key", text="End")
+        bench.do("left_click_drag", start_coordinate=[BUTTON.x, BUTTON.y], coordinate=[FIELD.x, FIELD.y])
+        click, key, drag = (scene for _, scene in bench.scenes)
+        assert click.under is not None and click.under.element.name == "Report ID" and click.end is None
+        assert click.origins == (bench.site,) and click.complete
+        assert key.focused is not None and key.focused.element.name == "Report ID" and key.under is None
+        assert drag.under is not None and drag.under.element.name == "Submit report"
+        assert drag.end is not None and drag.end.element.name == "Report ID"
+
+    def test_what_the_page_hides_from_the_tree_is_nothing_that_can_be_decided_on(self, bench: Bench) -> None:
+        """Neither by its words nor by its blank parts; empty ground and text stay what they are."""
+        bench.page("hidden")
+        for x, y, role in (
+            (120, 120, None),
+            (30, 105, None),
+            (120, 220, None),
+            (60, 324, "paragraph"),
+            (60, 15, "heading"),
+            (700, 600, "document web"),
+        ):
+            bench.do("left_click", coordinate=[x, y])
+            under = bench.scenes[-1][1].under
+            assert (under.element.role if under else None) == role, (x, y)
+
+    def test_the_record_says_by_which_rule_a_call_was_done(self, bench: Bench) -> None:
+        bench.page("events")
+        bench.decision = lambda action, scene: Allow("commit:brief", "commit", "auto")
+        bench.do("left_click", coordinate=[700, 100])
+        assert bench.record.last[1].detail == "[commit] commit:brief, approved by auto"
+        bench.decision = lambda action, scene: Deny("link:leave", "Refused.", "leave")
+        bench.refused("left_click", coordinate=[700, 100])
+        assert bench.record.last[1].detail == "[leave] link:leave"
+
+    @pytest.mark.parametrize("page", ["redirect", "leaving"])
+    def test_a_browser_that_leaves_the_portal_ends_the_run(self, bench: Bench, page: str) -> None:
+        """By a script after a click, or by a redirect before the first call; the other site is never shown."""
+        bench.page(page)
+        with pytest.raises(RunStopped, match=driver.LEFT):
+            bench.result("left_click", coordinate=[BUTTON.x, BUTTON.y])
+        for member, arguments in (
+            ("screenshot", {}),
+            ("left_click", {"coordinate": [700, 100]}),
+            ("wait", {"duration": 0}),
+        ):
+            with pytest.raises(RunStopped, match=driver.LEFT):
+                bench.result(member, **arguments)
+        response = {"role": "user", "content": [dict(tool_result())]}
+        with pytest.raises(RunStopped, match=driver.LEFT):
+            bench.toolset.append_screenshot(response)
+        assert bench.record.pictures == {}
 
     # ---- the record, and words that must not get out
 

@@ -72,7 +72,31 @@ COVERED = """<title>Covered</title><body style="margin:0">
 <button style="position:absolute;left:0;top:450px;width:300px;height:100px">Big <b>words</b></button>
 <iframe style="position:absolute;left:500px;top:10px" srcdoc="<button>Framed</button>"></iframe>"""
 
+FORM = """<title>Form</title><body style="margin:0;font:16px DejaVu Sans">
+<form action="/receipt"><p><label>Name <input></label> <label><input type=checkbox> I certify that this is so</label>
+<p><label>Day <input type=date value=2020-03-24></label> <label>Empty <input type=date></label>
+<p><label>Notes <textarea></textarea></label> <label>Proof <input type=file></label>
+<p><button type=button>Calculate</button><button>Submit report</button></form>
+<p><a href="https://elsewhere.example/x">Elsewhere</a> <a role=button href="/fields">Fields</a> <a href="javascript:void(0)">Script</a>
+<p><input aria-label=Alone> <button>Wibble</button>
+<div contenteditable aria-label=Remarks style="width:300px"><b>One</b> two<p>three</p></div>
+<iframe title=Part srcdoc="<button>Framed</button>" style="height:40px"></iframe>
+<iframe src="/slow" title=Own style="height:40px"></iframe>"""
+
+# Controls that the accessibility tree does not have, on the page's ground and in a section of it, and text beside them.
+HIDDEN = """<title>Hidden</title><body style="margin:0;font:16px DejaVu Sans"><h1 style="margin:0">Head</h1>
+<button aria-hidden=true style="position:absolute;left:20px;top:100px;width:200px;height:40px">Submit report</button>
+<main><div aria-hidden=true><button style="position:absolute;left:20px;top:200px;width:200px;height:40px">Submit</button></div></main>
+<p style="position:absolute;left:20px;top:300px;width:300px">A line of text</p>"""
+
+# Leaves for another origin of the same machine: at once, on a click by script, or by a redirect.
+LEAVING = """<title>Leaving</title><body style="margin:0"><button style="position:absolute;left:20px;top:20px;width:200px;height:40px"
+ onclick="location.href='http://localhost:'+location.port+'/receipt'">Continue</button>"""
+
 PAGES = {
+    "/form": FORM,
+    "/hidden": HIDDEN,
+    "/leaving": LEAVING,
     "/events": EVENTS,
     "/fields": FIELDS,
     "/receipt": RECEIPT,
@@ -92,6 +116,12 @@ class Page(BaseHTTPRequestHandler):
         page = PAGES.get(path)
         if path == "/slow":
             time.sleep(SLOW_SECONDS)
+        if path == "/redirect":
+            self.send_response(302)
+            self.send_header("Location", f"http://localhost:{self.server.server_address[1]}/receipt")  # type: ignore[attr-defined]
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         body = f"<!doctype html><meta charset=utf-8>{page or '<title>Not found</title><h1>Not found</h1>'}".encode()
         self.send_response(200 if page else 404)
         self.send_header("Content-Type", "text/html; charset=utf-8")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from tasks.desktop.capture import Screen, enlarged, one_colour
+from tasks.desktop.capture import Screen, drawn, enlarged, one_colour
 from tasks.desktop.options import DesktopOptions, visual_tokens
 from tasks.desktop.session import Desktop
 from tasks.domain.actions import Point
@@ -71,3 +71,14 @@ def test_a_screen_that_the_model_could_not_be_shown_is_refused(tmp_path: Path, w
 
 def test_visual_tokens_are_counted_as_the_api_does() -> None:
     assert (visual_tokens(1024, 768), visual_tokens(1280, 800)) == (1036, 1334)
+
+
+def test_something_is_drawn_where_the_colours_differ_nearby_or_from_the_screens() -> None:
+    width, height = 200, 100
+    picture = Image.new("RGB", (width, height), "white")
+    picture.paste("navy", (20, 20, 120, 80))
+    pixels = picture.tobytes("raw", "BGRX")
+    assert not drawn(pixels, width, height, 180, 90) and not drawn(pixels, width, height, 0, 0)
+    assert drawn(pixels, width, height, 70, 50)  # all one colour nearby, another than the screen's
+    assert drawn(pixels, width, height, 15, 50) and drawn(pixels, width, height, 125, 50)
+    assert not drawn(pixels, width, height, 199, 99)

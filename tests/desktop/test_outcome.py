@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.conftest import CORPORA
 
 Markup = tuple[str, "str | Sequence[Markup]"]
 REPORT = "QI-2025-014"
+PORTAL = "http://127.0.0.1"
 HEADERS = ["Report ID", "Quarter", "Department", "Receipt reference", "Filed at"]
 
 
@@ -58,7 +60,7 @@ def receipt(url: str = "http://127.0.0.1/receipts/RCT-1", **terms: str) -> Tree:
 
 
 def test_the_receipt_of_this_report_is_read(brief: Brief) -> None:
-    assert receipt_reference(receipt(), brief, REPORT) == "RCT-1"
+    assert receipt_reference(receipt(), brief, REPORT, portal=PORTAL) == "RCT-1"
 
 
 @pytest.mark.parametrize(
@@ -73,19 +75,19 @@ def test_the_receipt_of_this_report_is_read(brief: Brief) -> None:
     ],
 )
 def test_no_other_page_is_a_receipt(brief: Brief, page: Tree) -> None:
-    assert receipt_reference(page, brief, REPORT) is None
+    assert receipt_reference(page, brief, REPORT, portal=PORTAL) is None
 
 
 def test_a_listed_report_gives_its_reference_among_others(brief: Brief) -> None:
     page = listing(
         ["QI-2025-013", "Q3 2025", "Pharmacy", "RCT-9", "today"], [REPORT, "Q3 2025", "Pharmacy", "RCT-1", "today"]
     )
-    assert listed_reference(page, brief, REPORT) == "RCT-1"
+    assert listed_reference(page, brief, REPORT, portal=PORTAL) == "RCT-1"
 
 
 def test_only_the_portal_s_own_words_prove_that_a_report_is_missing(brief: Brief) -> None:
     page = tree("http://127.0.0.1/reports", ("p", f"No report with ID {REPORT} has been filed."))
-    assert listed_reference(page, brief, REPORT) is None
+    assert listed_reference(page, brief, REPORT, portal=PORTAL) is None
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_only_the_portal_s_own_words_prove_that_a_report_is_missing(brief: Brief
 )
 def test_a_page_that_says_neither_proves_nothing(brief: Brief, page: Tree) -> None:
     with pytest.raises(TemporaryError, match="neither"):
-        listed_reference(page, brief, REPORT)
+        listed_reference(page, brief, REPORT, portal=PORTAL)
 
 
 def test_rows_with_other_numbers_of_cells_are_left_out() -> None:
@@ -111,3 +113,14 @@ def test_rows_with_other_numbers_of_cells_are_left_out() -> None:
         "http://x/", ("table", [row("th", "a", "b"), row("td", "1"), row("td", "1", "2"), row("td", "1", "2", "3")])
     )
     assert rows(page) == ({"a": "1", "b": "2"},)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost/receipts/RCT-1", "http://127.0.0.1:81/receipts/RCT-1", "about:blank"]
+)
+def test_a_page_of_another_site_proves_nothing(brief: Brief, url: str) -> None:
+    """Neither a receipt nor a list, whatever it shows."""
+    assert receipt_reference(receipt(url), brief, REPORT, portal=PORTAL) is None
+    page = listing([REPORT, "Q3 2025", "Pharmacy", "RCT-1", "today"])
+    with pytest.raises(TemporaryError, match="another site"):
+        listed_reference(replace(page, url=url), brief, REPORT, portal=PORTAL)

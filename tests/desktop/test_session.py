@@ -162,7 +162,9 @@ def test_a_folder_with_a_long_name_works(tmp_path: Path, site: str) -> None:
 def test_a_desktop_that_has_died_stops_the_run(tmp_path: Path, site: str) -> None:
     with Desktop(DesktopOptions(folder=tmp_path), url=f"{site}/receipt") as desktop:
         record = Record()
-        toolset = ComputerToolset(desktop, decide=lambda *_: Allow(), journal=record, check=lambda: None)
+        toolset = ComputerToolset(
+            desktop, decide=lambda *_: Allow(), origins=[site], journal=record, check=lambda: None
+        )
         assert desktop._processes is not None
         firefox = next(process for process in desktop._processes._started if process.name == "firefox")
         os.kill(firefox.popen.pid, signal.SIGKILL)

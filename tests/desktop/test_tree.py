@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.desktop.session import Desktop
-from tasks.desktop.tree import NAME_LENGTH, NOTHING, Tree, described, one_line
-from tasks.domain.actions import Box, Element, Point
+from tasks.desktop.tree import NAME_LENGTH, NOTHING, Tree, described, one_line, squeezed
+from tasks.domain.actions import Box, Click, Element, Point, PressKeys, Scene, Target, TypeText
+from tasks.domain.policy import decide
 from tests.desktop.fixtures import centre, eventually, named
 
 
@@ -141,3 +142,125 @@ def test_page_text_stays_on_one_line_in_its_quotes(text: str) -> None:
     line = one_line(text)
     assert len(line) <= NAME_LENGTH and '"' not in line
     assert not any(unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") for character in line)
+
+
+def form(desktop: Desktop, site: str) -> Tree:
+    desktop.open(f"{site}/form")
+    return desktop.tree()
+
+
+def around(target: Target | None) -> list[str]:
+    assert target is not None
+    return [element.role for element in target.around]
+
+
+def test_what_is_under_the_pointer_comes_with_what_it_stands_in(desktop: Desktop, site: str) -> None:
+    tree = form(desktop, site)
+    box = named(desktop, "check box", "I certify")
+    tree = desktop.tree()
+    target = desktop.target_at(tree, centre(box.box))
+    assert target is not None and target.element.name == "I certify that this is so"
+    assert around(target)[0] == "label" and around(target)[-1] == "document web" and "form" in around(target)
+    assert "I certify that this is so" in target.text
+
+
+def test_an_empty_place_is_the_document_itself(desktop: Desktop, site: str) -> None:
+    tree = form(desktop, site)
+    target = desktop.target_at(tree, Point(1000, 740))
+    assert target is not None and target.element is tree.nodes[0].element and target.element.href == f"{site}/form"
+    assert desktop.element_at(Point(1000, 740)) is None
+
+
+def test_return_presses_the_default_button_of_the_form_that_has_the_focus(desktop: Desktop, site: str) -> None:
+    form(desktop, site)
+    for role, name, wanted in (("entry", "Name", "Submit report"), ("entry", "Alone", None)):
+        desktop.input.click(centre(named(desktop, role, name).box))
+        assert eventually(lambda name=name: (desktop.focused() or ELEMENT).name == name)  # type: ignore[misc]
+        default = desktop.tree().default_button()
+        assert (default.element.name if default else None) == wanted
+
+
+def test_a_links_address_is_known_unless_it_calls_itself_a_button(desktop: Desktop, site: str) -> None:
+    form(desktop, site)
+    assert named(desktop, "link", "Elsewhere").href == "https://elsewhere.example/x"
+    assert (named(desktop, "button", "Fields").href, named(desktop, "button", "Fields").tag) == (None, "a")
+    assert named(desktop, "link", "Script").href == "javascript:void(0)"
+    assert named(desktop, "button", "Wibble").href is None
+
+
+def test_a_date_field_has_its_parts_as_its_value(desktop: Desktop, site: str) -> None:
+    form(desktop, site)
+    assert named(desktop, "date editor", "Day").value == "2020-03-24"
+    assert named(desktop, "date editor", "Empty").value is None
+
+
+def test_an_editable_part_of_the_page_has_its_words_as_its_value(desktop: Desktop, site: str) -> None:
+    form(desktop, site)
+    remarks = next(e for e in desktop.tree().elements if e.name == "Remarks")
+    assert remarks.value is not None and squeezed(remarks.value.replace("\n", " ")) in (
+        "One two three",
+        "two One three",
+    )
+
+
+def test_a_frames_document_carries_its_address(desktop: Desktop, site: str) -> None:
+    form(desktop, site)
+    frames = [e.href for e in desktop.tree().elements if e.role == "document web"]
+    assert frames == ["about:srcdoc", f"{site}/slow"]
+    target = desktop.target_at(desktop.tree(), centre(named(desktop, "button", "Framed").box))
+    assert "about:srcdoc" in [element.href for element in (target.around if target else ())]
+
+
+def test_the_policy_decides_on_a_real_page_what_it_decides_on_paper(desktop: Desktop, site: str) -> None:
+    """Roles, names, states and addresses as the browser gives them, in the words of the rules."""
+    tree = form(desktop, site)
+    seen = {}
+    for node in tree.nodes[1:]:
+        element = node.element
+        if "focusable" in element.states and element.box.width and element.role != "document web":
+            tree = desktop.tree()
+            under = desktop.target_at(tree, centre(element.box))
+            scene = Scene(
+                1024,
+                768,
+                Point(0, 0),
+                url=tree.url,
+                elements=tree.elements,
+                under=under,
+                origins=(site,),
+                complete=tree.complete,
+            )
+            seen[element.name] = decide(Click("left", 1, centre(element.box)), scene).rule
+    wanted = {
+        "Name": "field",
+        "I certify that this is so": "person:vouch",
+        "Notes": "field",
+        "Proof Browse… No file selected.": "files:chooser",
+        "Calculate": "button:advance",
+        "Submit report": "commit:words",
+        "Elsewhere": "link:leave",
+        "Fields": "link:hidden",
+        "Script": "link:scheme",
+        "Alone": "field",
+        "Wibble": "control:unknown",
+        "Remarks": "field",
+        "Framed": "control:unknown",
+        "Month": "field",
+    }
+    assert {name: seen.get(name) for name in wanted} == wanted
+
+
+def test_the_lines_of_an_open_native_list_are_choices(desktop: Desktop, site: str) -> None:
+    desktop.open(f"{site}/fields")
+    desktop.input.click(centre(named(desktop, "combo box", "Department").box))
+    assert eventually(lambda: bool(desktop.tree().overlays))
+    tree = desktop.tree()
+    option = next(e for e in tree.overlays[0] if e.name == "Oncology")
+    scene = Scene(
+        1024, 768, Point(0, 0), url=tree.url, elements=tree.elements, origins=(site,), focused=tree.focused_target()
+    )
+    under = desktop.target_at(tree, centre(option.box))
+    assert decide(Click("left", 1, centre(option.box)), dataclasses.replace(scene, under=under)).rule == "choice"
+    assert decide(TypeText("Onc"), scene).rule == "choice" and decide(PressKeys("Return"), scene).rule == "choice"
+    desktop.input.click(centre(option.box))
+    assert eventually(lambda: desktop.tree().overlays == ())

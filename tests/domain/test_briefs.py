@@ -111,3 +111,14 @@ def test_what_may_press_the_submit_control_is_recorded_as_intent(action: Action,
     scene = Scene(1024, 768, pointer=INSIDE, elements=(SUBMIT,))
     assert may_commit(action, scene, "Submit report") is commits
     assert not may_commit(action, Scene(1024, 768, pointer=INSIDE), "Submit report")
+
+
+def test_controls_that_can_be_undone_are_optional_and_not_the_submit() -> None:
+    assert parse_brief(data()).changes == ()
+    given = data()
+    given["portal"]["changes"] = ["Section B"]
+    assert parse_brief(given).changes == ("Section B",)
+    for wrong in (["Submit report"], [""], "Section B", [1]):
+        given["portal"]["changes"] = wrong
+        with pytest.raises(PermanentError, match="changes"):
+            parse_brief(given)

@@ -114,7 +114,14 @@ GOOD = {
     "answer_patterns": ["x", "y"],
     "answerable": True,
 }
-NONE: dict[str, object] = {"id": "b", "question": "Why?", "document": None, "pages": [], "answer_patterns": [], "answerable": False}
+NONE: dict[str, object] = {
+    "id": "b",
+    "question": "Why?",
+    "document": None,
+    "pages": [],
+    "answer_patterns": [],
+    "answerable": False,
+}
 
 
 def line(base: Mapping[str, object], **changes: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,10 +13,13 @@ from tasks.desktop import keys as driver
 from tasks.domain.actions import (
     Action,
     Allow,
+    Ask,
+    Box,
     Click,
     CursorPosition,
     Deny,
     Drag,
+    Element,
     HoldKeys,
     MouseDown,
     MouseUp,
@@ -25,21 +29,35 @@ from tasks.domain.actions import (
     Scene,
     Screenshot,
     Scroll,
+    Target,
     TypeText,
     Wait,
     Zoom,
 )
-from tasks.domain.policy import (
+from tasks.domain.amounts import LIMITS
+from tasks.domain.keys_policy import (
+    ALLOWED,
     KEY_RULES,
     KEYS,
-    LIMITS,
     MODIFIERS,
     canonical_combinations,
     canonical_key,
-    decide,
+    meaning,
 )
+from tasks.domain.policy import decide
 
-SCENE = Scene(1024, 768, Point(500, 300))
+PAGE = Element("document web", "Step 2", Box(0, 0, 1024, 768))
+NOTES = Element("entry", "Notes", Box(10, 10, 200, 90), "", frozenset({"editable", "multi-line", "focused"}))
+SCENE = Scene(
+    1024,
+    768,
+    Point(500, 300),
+    elements=(NOTES,),
+    under=Target(PAGE),
+    end=Target(PAGE),
+    focused=Target(NOTES, (PAGE,)),
+)
+"""An empty place of the page under the pointer, a field of several lines with the focus."""
 
 REFUSED = {
     "keys:close": [
@@ -125,6 +143,8 @@ REFUSED = {
         "F7",
         "F10",
         "shift+F10",
+        "Menu",
+        "context_menu",
     ],
     "keys:system": [
         "ctrl+alt+F1",
@@ -146,6 +166,27 @@ REFUSED = {
         "XF86Sleep",
         "ctrl+alt+XF86Switch_VT_1",
     ],
+    "keys:unlisted": [
+        "Pause",
+        "Caps_Lock",
+        "Scroll_Lock",
+        "Num_Lock",
+        "ctrl+Return",
+        "ctrl+space",
+        "alt+x",
+        "ctrl+alt+x",
+        "F2",
+        "F4",
+        "F8",
+        "F9",
+        "F13",
+        "a+b",
+        "ctrl+;",
+        "alt+shift",
+        "Help",
+        "Undo",
+        "Nonsense",
+    ],
     "keys:number": ["0x77", "ctrl+0x77", "U0077", "U+0077", "25", "ctrl+25"],
     "keys:empty": ["", "   "],
 }
@@ -155,7 +196,7 @@ PERMITTED = [
     "ctrl+a", "CTRL+A", "Control_R+a", "ctrl+c", "ctrl+C", "ctrl+v", "ctrl+shift+v", "ctrl+x", "ctrl+z", "ctrl+shift+z",
     "ctrl+y", "ctrl+f", "ctrl+r", "F5", "Home", "End", "ctrl+Home", "ctrl+End", "Page_Up", "Next", "Left", "ctrl+Right",
     "shift+End", "ctrl+shift+Left", "Up", "Down", "alt+Down", "alt+Left", "a", "A", "7", "+", "-", "ctrl++", "ctrl+plus",
-    "ctrl+minus", "ctrl+-", "ctrl+0", "ctrl+BackSpace", "shift", "ctrl", "shift+a", "Menu", "F3", "ctrl+a ctrl+c", "page-up",
+    "ctrl+minus", "ctrl+-", "ctrl+0", "ctrl+BackSpace", "shift", "ctrl", "shift+a", "F3", "ctrl+a ctrl+c", "page-up",
 ]  # fmt: skip
 
 
@@ -172,7 +213,18 @@ def test_a_blocked_combination_is_refused_pressed_or_held(rule: str, keys: str) 
 
 @pytest.mark.parametrize("keys", PERMITTED)
 def test_a_key_that_a_form_needs_is_permitted(keys: str) -> None:
-    assert decide(PressKeys(keys), SCENE) == Allow()
+    assert isinstance(decide(PressKeys(keys), SCENE), Allow)
+
+
+def test_the_allow_list_is_closed() -> None:
+    """A combination of any keys and modifiers is on it, or is refused."""
+    for key in sorted({*KEYS, *"abcxyz019#§é", "xf86sleep", "unheard"}):
+        for held in ((), ("ctrl",), ("alt",), ("shift",), ("ctrl", "shift"), ("ctrl", "alt"), ("super",)):
+            keys = "+".join((*held, key))
+            listed = any(meaning(one) is not None and one - set(MODIFIERS) for one in canonical_combinations(keys))
+            allowed = isinstance(decide(PressKeys(keys), SCENE), Allow)
+            assert allowed <= listed, keys
+    assert {row.meaning for row in ALLOWED}
 
 
 @pytest.mark.parametrize("row", KEY_RULES, ids=lambda row: row.rule)
@@ -249,7 +301,7 @@ def test_a_further_modifier_never_makes_a_blocked_combination_permitted(pair: tu
 
 @given(st.text(max_size=40))
 def test_any_text_of_keys_gets_a_decision(keys: str) -> None:
-    assert isinstance(decide(PressKeys(keys), SCENE), Allow | Deny)
+    assert isinstance(decide(PressKeys(keys), SCENE), Allow | Ask | Deny)
     assert all(keys for keys in canonical_combinations(keys))
 
 
@@ -271,7 +323,7 @@ BEYOND = [Point(-1, 0), Point(0, -1), Point(1024, 0), Point(0, 768), Point(5_000
 def at(point: Point) -> list[Action]:
     return [
         Click("left", 1, point),
-        Click("right", 1, point),
+        Click("left", 3, point),
         Click("middle", 3, point),
         MoveMouse(point),
         Scroll(point, "down", 3),
@@ -291,7 +343,7 @@ def test_a_coordinate_on_the_display_is_permitted(point: Point) -> None:
 
 
 def test_an_action_without_coordinate_is_judged_by_where_the_pointer_is() -> None:
-    lost = Scene(1024, 768, Point(2_000, 10))
+    lost = replace(SCENE, pointer=Point(2_000, 10))
     for action in (Click("left", 1, None), Scroll(None, "up", 1), MouseDown(), MouseUp(), Drag(None, Point(1, 1))):
         assert rule_of(action, lost) == "outside the display"
         assert rule_of(action) == ""
@@ -354,7 +406,7 @@ def test_control_characters_in_a_text_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "460-ET Quantity Prescribed (rule.pdf, page 1)", "a\nb\tc", "§ 162.1102 – “ü” €", "ctrl+w"]
+    "text", ["", "460-ET Quantity Prescribed (rule.pdf, page 1)", "a\nb c\t", "§ 162.1102 – “ü” €", "ctrl+w"]
 )
 def test_an_ordinary_text_may_be_typed(text: str) -> None:
     assert rule_of(TypeText(text)) == ""
@@ -362,7 +414,7 @@ def test_an_ordinary_text_may_be_typed(text: str) -> None:
 
 def test_looking_and_waiting_are_permitted() -> None:
     for action in (Screenshot(), CursorPosition(), Wait(1.0)):
-        assert decide(action, SCENE) == Allow()
+        assert isinstance(decide(action, SCENE), Allow)
 
 
 @given(st.text(min_size=4, max_size=30))

@@ -25,6 +25,7 @@ from prefect.client.schemas.objects import State
 from flows.filing import filing
 from flows.ingest import ingest
 from flows.verify import verify
+from tasks.desktop.computer_toolset import NOT_APPROVED
 from tasks.settings import settings
 from tests.e2e.conftest import CLEAN, ROOT, World, audit_worker, desktops
 
@@ -83,6 +84,13 @@ def test_a_report_is_filed_verified_and_never_filed_again(world: World, filing_w
     assert artifacts["filing-qi-2025-014"].data == 100.0
     assert str(artifacts["last-screenshot-qi-2025-014"].data).startswith("data:image/png;base64,")
 
+    # Every action carries its class and rule; the one commit was answered by the demonstration's approver.
+    undecided = "SELECT tool, detail FROM ledger.steps WHERE filing_id = %s AND tool LIKE 'computer.%%' AND status <> 'not_executed' "
+    assert world.ledger(undecided + "AND detail !~ '^\\[[a-z]+\\] [a-z]+'", key) == []
+    assert world.ledger("SELECT detail FROM ledger.steps WHERE filing_id = %s AND detail LIKE '[commit]%%'", key) == [
+        ("[commit] commit:brief, approved by auto",)
+    ]
+
     first = verified(world, filing_worker, report_id="QI-2025-014")
     assert first.is_completed() and "confirmed" in str(first.message), first.message
 
@@ -94,6 +102,19 @@ def test_a_report_is_filed_verified_and_never_filed_again(world: World, filing_w
     second = verified(world, filing_worker, report_id="QI-2025-014")
     assert second.is_completed() and "earlier verify run" in str(second.message)
     assert len(world.ledger("SELECT 1 FROM ledger.verdicts WHERE report_id = 'QI-2025-014'")) == 1
+
+
+def test_without_an_approver_nothing_is_filed(world: World, filing_worker: pytest.MonkeyPatch) -> None:
+    assert ingest("sample", return_state=True).is_completed()  # type: ignore[attr-defined]
+    filing_worker.delenv("FILEWRIGHT_APPROVAL")
+    settings.cache_clear()
+    state = filing(report_id="QI-2025-090", quarter="Q3 2025", department="Pharmacy", return_state=True)
+    assert state.is_failed() and world.rows("QI-2025-090") == []
+    denied = world.ledger(
+        "SELECT DISTINCT text FROM ledger.steps WHERE filing_id = 'qi-report/QI-2025-090' AND status = 'denied'"
+    )
+    assert denied == [(NOT_APPROVED,)]
+    assert world.ledger("SELECT state FROM ledger.filings WHERE report_id = 'QI-2025-090'") == [("filling",)]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,14 @@ def test_the_users_settings_reach_the_filing_worker_with_absolute_paths() -> Non
     assert seen["FILEWRIGHT_MAX_TURNS"] == "7"
     assert Path(seen["FILEWRIGHT_CORPUS_MIRROR"]).is_absolute()
     assert by_name()["portal"].environment["PORTAL_FONT"] == "Verdana"
+
+
+def test_the_demonstrations_submit_is_approved_unless_the_user_says_otherwise() -> None:
+    assert by_name()["worker-filing"].environment["FILEWRIGHT_APPROVAL"] == "auto"
+    assert "FILEWRIGHT_APPROVAL" not in by_name()["worker-audit"].environment
+    chosen = replace(installation(), surroundings={**SHELL, "FILEWRIGHT_APPROVAL": "none"})
+    worker = {service.name: service for service in others(chosen, embedded=True)}["worker-filing"]
+    assert worker.environment["FILEWRIGHT_APPROVAL"] == "none"
 
 
 def test_a_changed_model_differs_in_the_filing_worker_alone_and_is_named() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tasks.domain.actions import Allow, Ask, Deny, noted
 from tasks.domain.errors import RunStopped
 from tasks.domain.steps import Call, StepResult, Turn, Usage
 from tasks.ledger.filings import Attempt, end
@@ -120,6 +121,26 @@ def test_the_summary_is_read_back_from_the_ledger(database: Database, journal: L
     assert (summary.turns, summary.actions, summary.searches, summary.denied) == (1, 2, 1, 1)
     assert (summary.tokens, summary.dollars, summary.state, summary.verdict) == (20, 0.25, "claimed", None)
     assert filing_summary(database.audit_url, "qi-report/QI-2025-999") is None
+
+
+def test_the_summary_counts_what_the_action_policy_decided(database: Database, journal: LedgerJournal) -> None:
+    """By class, refusals by rule, and commits by who said yes, from the steps as the driver writes them."""
+    for status, decision, more in (
+        ("done", Allow("field", "input"), ""),
+        ("failed", Allow("field", "input"), " <- TemporaryError: approved by nobody"),
+        ("denied", Deny("link:leave", "Refused.", "leave"), ""),
+        ("denied", Deny("link:leave", "Refused.", "leave"), ""),
+        ("denied", Ask("?", "commit:words", "commit", "Delete"), ", nobody approved it: ?"),
+        ("done", Allow("commit:brief", "commit", "auto"), ""),
+        ("not_executed", None, ""),
+    ):
+        detail = (noted(decision) if decision is not None else "") + more
+        journal.finish(journal.begin(CLICK), StepResult(status, "", 3, detail=detail))
+    summary = filing_summary(database.audit_url, "qi-report/QI-2025-014")
+    assert summary is not None
+    assert summary.classes == {"input": 2, "leave": 2, "commit": 2}
+    assert summary.rules == {"link:leave": 2, "commit:words": 1}
+    assert summary.approved == {"auto": 1}
 
 
 def test_a_lease_is_renewed_while_the_run_lives(database: Database, claimed: Claimed) -> None:
