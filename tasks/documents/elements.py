@@ -21,6 +21,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.documents.leftover import left_out, texts_of_page
 from tasks.documents.unstructured_setup import prepare, use_blank_english
 from tasks.domain.text import LINE_BREAK_HYPHEN, join_lines, mark_hyphens, normalise, unwrap, write_raised
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from unstructured.documents.elements import Element
 
 _LEADERS = re.compile(r"(?:\s*\.){4,}\s*|(?:\s*\*){3,}\s*|_{4,}")
+_UNUSED = bytes(0x7F if byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D) else byte for byte in range(256))
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 PARTITIONED_SUFFIXES = frozenset({".txt", ".md", ".html", ".htm", ".docx"})
 
@@ -76,7 +78,23 @@ def elements_from_file(path: Path, *, suffix: str) -> Iterator[Element]:
 # Parsers of XML refuse the mark itself, a non-character; this one is a private character that no public text uses.
 _MARK_IN_SOURCE = "\uf8fe"
 CELL_BORDER = " | "
+_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
+_ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
+_LEFT_OUT = {
+    # A page may be one form, have its rules in boxes that open and close, or its tables in figures; with a `main` only that is read.
+    **dict.fromkeys(("form", "details", "figure", "main"), "div"),
+    "summary": "p",
+    "label": "span",
+}
 _MOST_SPANNED = 1_000
+
+
+def words_left_out(path: Path, suffix: str, texts: Sequence[str]) -> str:
+    """A clause about the words of the file that are not in `texts`, those of its elements; empty where none is missing or for a kind
+    that is not looked at."""
+    if suffix in (".html", ".htm"):
+        return left_out(texts_of_page(decode(path.read_bytes(), declared=True)), texts)
+    return ""
 
 
 def rows_of(table: str) -> list[str]:
@@ -127,16 +145,20 @@ def with_whole_rows(page: str) -> str:
     """A web page whose spanning cells are repeated in each row and whose raised numbers are marked: unstructured drops both
     attributes.
 
-    The rule for raised characters is `write_raised`. A page that lxml cannot parse stays as it is.
+    The rule for raised characters is `write_raised`. A page that lxml cannot parse stays as it is. What
+    unstructured leaves out though a browser shows it (`_LEFT_OUT`, captions) gets a name that it reads.
     """
     from lxml import etree, html
 
     if not page.strip():
         return page
     try:
-        root = html.document_fromstring(page)
+        # Both may be left out of a page, and what sloppy pages have after them would be lost.
+        whole = _ENDS.sub("", _DECLARATION.sub("", page))
+        root = html.document_fromstring(whole, parser=html.HTMLParser(huge_tree=True))
     except (etree.LxmlError, ValueError):
         return page
+    _show(root)
     for table in root.iter("table"):
         rows = [row for row in table.iter("tr") if next(row.iterancestors("table"), None) is table]
         if not any(cell.get("rowspan") for row in rows for cell in row if isinstance(cell.tag, str)):
@@ -150,6 +172,18 @@ def with_whole_rows(page: str) -> str:
         if len(mark) <= 1 and mark.text_content().strip():
             _write_mark(mark)
     return str(html.tostring(root, encoding="unicode"))
+
+
+def _show(root: HtmlElement) -> None:
+    """Give what unstructured leaves out a name that it reads: a browser shows all of it."""
+    for caption in list(root.iter("caption")):
+        table = next(caption.iterancestors("table"), None)
+        if table is not None:
+            tail, caption.tail = caption.tail, None
+            table.addprevious(caption)
+            caption.tag, caption.tail = "p", tail
+    for element in list(root.iter(*_LEFT_OUT)):
+        element.tag = _LEFT_OUT[element.tag]
 
 
 def _write_mark(mark: HtmlElement) -> None:
@@ -222,13 +256,24 @@ def decode(content: bytes, *, declared: bool) -> str:
     named = _CHARSET.search(content[:2048]) if declared else None
     if named is not None:
         try:
-            return content.decode(named.group(1).decode("ascii"))
+            meant = _meant(named.group(1).decode("ascii"))
+            # The five bytes that Windows-1252 does not use are control characters, which normalisation drops.
+            return content.translate(_UNUSED if meant == "cp1252" else None).decode(meant)
         except LookupError as error:
             raise UnicodeError(f"an unknown encoding: {error}") from error
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
         return content.decode("cp1252")
+
+
+def _meant(declared: str) -> str:
+    """What browsers take a declaration for (WHATWG, Encoding, 4.2): Latin-1 has a dash and quotation marks in the place of control
+    characters, and a declaration that could be read in bytes is none of two-byte characters."""
+    name = codecs.lookup(declared).name
+    if name in ("iso8859-1", "ascii"):
+        return "cp1252"
+    return "utf-8" if name.startswith(("utf-16", "utf-32")) else declared
 
 
 def clean(text: str) -> str:

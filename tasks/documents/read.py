@@ -70,7 +70,7 @@ MOST_ENDED = 10
 MOST_FURNITURE = 500
 """Distinct dropped lines that are kept for a person to look at."""
 
-READER = "pdfium-unstructured/4"
+READER = "pdfium-unstructured/5"
 """Raised with every change that alters stored page text: documents are then read again, although their bytes did not change."""
 
 _SILENT = "no word is on it"
@@ -272,7 +272,7 @@ def summary(extract: Extract, counts: Counts) -> tuple[Status, str]:
             "No page has a text layer: it is probably a scan. Install tesseract (package tesseract-ocr), which reads scans, and run again.",
         )
     if _is_elements(extract.name):
-        return Status.NO_TEXT, "The file has no word in it."
+        return Status.NO_TEXT, f"The file has no word in it{f' ({extract.reason})' if extract.reason else ''}."
     return Status.NO_TEXT, f"No page has a text layer, and no word was recognised in a picture ({'; '.join(notes)})."
 
 
@@ -362,11 +362,15 @@ def _extract_other(path: Path, name: str, suffix: str, store: Spool, progress: C
     """Batches of elements; the page of the last one is the number of pages. Parsed as a whole, so a killed run parses it again."""
     batch: list[Record] = []
     written = pages = 0
+    reason = ""
     refused: Extract | None = None
     try:
         for answer in worker.ask("elements", {"path": str(path), "suffix": suffix}):
             if "refused" in answer:
                 refused = Extract(name, Status(answer["refused"]), answer["reason"], 0, store.folder)
+                continue
+            if "left_out" in answer:
+                reason = answer["left_out"]
                 continue
             pages = max(pages, int(answer["page"]))
             batch.append(answer)
@@ -384,7 +388,7 @@ def _extract_other(path: Path, name: str, suffix: str, store: Spool, progress: C
     store.write_notes({"batches": written})
     pages = max(1, pages)
     progress(pages, pages)
-    return Extract(name, Status.OK, "", pages, store.folder)
+    return Extract(name, Status.OK, reason, pages, store.folder)
 
 
 def _pages_of_elements(extract: Extract, store: Spool) -> Iterator[Page]:

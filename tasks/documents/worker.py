@@ -229,14 +229,17 @@ def _pdf(request: Answer) -> Iterator[Answer]:
 
 
 def _elements(request: Answer) -> Iterator[Answer]:
-    """The elements of a file that is no PDF, or why it is refused."""
-    from tasks.documents.elements import elements_from_file
+    """The elements of a file that is no PDF and at last what they leave out, or why it is refused."""
+    from tasks.documents.elements import elements_from_file, words_left_out
 
     signal.alarm(request.get("seconds", FILE_SECONDS))
-    suffix = request["suffix"]
+    path, suffix = Path(request["path"]), request["suffix"]
+    texts: list[str] = []
     try:
-        for element in elements_from_file(Path(request["path"]), suffix=suffix):
+        for element in elements_from_file(path, suffix=suffix):
+            texts.append(element.text)
             yield {"category": element.category, "text": element.text, "page": element.metadata.page_number or 1}
+        yield {"left_out": words_left_out(path, suffix, texts)}
     except ImportError as error:
         missing = f"The reader for {suffix} files is not installed ({error.name} is missing)."
         yield {"refused": "unsupported", "reason": missing}

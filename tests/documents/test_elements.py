@@ -137,3 +137,39 @@ def test_a_cell_that_spans_rows_stands_in_each_of_them_and_in_no_other(before: i
 )
 def test_an_odd_web_page_is_no_exception(page: str) -> None:
     assert isinstance(with_whole_rows(page), str)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<body><form id='aspnet'><div><p>Rule A applies.</p></div></form>",
+        "<body><details><summary>Rule A</summary>applies.</details>",
+        "<body><p>Before.</p><main><p>Rule B applies.</p></main><p>Rule A applies.</p>",
+        "<body><figure><table><tr><td>Rule A</td><td>applies</td></tr></table><figcaption>Rules</figcaption></figure>",
+        "<body><table><caption>Rule A applies to</caption><tr><td>all</td></tr></table>",
+        "<body><label>Rule A</label> applies.",
+        "<body><p>Rule B.</p></body></html>\n<p>Rule A applies.</p>",
+        "<?xml version='1.0' encoding='utf-8'?><html><body><form><p>Rule A applies.</p></form></body></html>",
+    ],
+)
+def test_what_a_browser_shows_of_a_page_is_read_wherever_it_stands(page: str, bench: Bench) -> None:
+    text = " ".join(paragraphs(bench, "a.html", page))
+    assert "Rule A" in text and "applies" in text
+
+
+@pytest.mark.parametrize(
+    "lost", ["<div>" * 3_000 + "<p>Deepword.</p>", f"<p>{'Longword ' * 1_200_000}</p><p>Deepword.</p>"]
+)
+def test_what_the_parser_gives_up_on_is_told(lost: str, bench: Bench) -> None:
+    page = f"<body><p>Rule A.</p>{lost}"
+    result = read_pages(bench.file("a.html", page.encode()), "a.html")
+    assert "Deepword" in " ".join(page.text for page in result.pages) or "left out: " in result.reason
+
+
+@pytest.mark.parametrize(
+    ("declared", "content"),
+    [("iso-8859-1", b"Form 460\x96ET"), ("us-ascii", b"Form 460\x96ET"), ("utf-16", "Form 460–ET".encode())],
+)
+def test_an_encoding_is_what_browsers_take_its_declaration_for(declared: str, content: bytes, bench: Bench) -> None:
+    page = b"<html><head><meta charset='%s'></head><body><p>%s</p>" % (declared.encode(), content)
+    assert read_pages(bench.file("a.html", page), "a.html").pages[0].text == "Form 460–ET"
