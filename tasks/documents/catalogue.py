@@ -17,6 +17,7 @@ Rules
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import unicodedata
@@ -27,6 +28,7 @@ from pathlib import Path
 from tasks.documents.locate import sha256_of
 from tasks.documents.manifest import (
     DOCUMENTS_FOLDER,
+    LONGEST_NAME_BYTES,
     Entry,
     Manifest,
     is_leftover,
@@ -42,7 +44,7 @@ from tasks.domain.errors import PermanentError
 class Refused:
     """A file or entry that is not indexed: `status` is one of missing, empty, mislabelled, broken, unsupported, unlisted.
 
-    `name` is fit for storing and showing: what no text can hold is escaped.
+    `name` is fit for storing and showing: what no text can hold is escaped, and what is too long to store is cut and ends in its hash.
     """
 
     name: str
@@ -92,6 +94,7 @@ def catalogue(folder: Path) -> Catalogue:
     unlisted = _unlisted(manifest, list(found.values()), listed)
     entries += [row for row in unlisted if isinstance(row, Entry)]
     refused |= {row.name: row for row in unlisted if isinstance(row, Refused)}
+    refused = {name: replace(row, name=name) for name, row in ((_cut(row.name), row) for row in refused.values())}
     return Catalogue(manifest, tuple(entries), tuple(refused[name] for name in sorted(refused)))
 
 
@@ -140,6 +143,13 @@ def _escaped(character: str) -> str:
     if "\udc80" <= character <= "\udcff":
         return f"\\x{ord(character) - 0xDC00:02x}"  # a byte that is no UTF-8, as Python keeps it
     return character.encode("unicode_escape").decode("ascii") if is_unsafe(character) else character
+
+
+def _cut(name: str) -> str:
+    if len(name.encode()) <= LONGEST_NAME_BYTES:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return f"{name.encode()[: LONGEST_NAME_BYTES - 32].decode('utf-8', 'ignore')}… ({digest})"
 
 
 def _file_problem(path: Path, root: str) -> tuple[str, str] | None:

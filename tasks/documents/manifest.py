@@ -29,6 +29,8 @@ from tasks.domain.errors import PermanentError
 FILE_NAME = "corpus.toml"
 DOCUMENTS_FOLDER = "documents"
 LONGEST_NAME = 1_000
+LONGEST_NAME_BYTES = 2_000
+"""In UTF-8; a key of Postgres' index has room for 2,704 bytes."""
 LONGEST_PART_BYTES = 255
 """What file systems allow for one part of a path."""
 
@@ -104,8 +106,12 @@ def name_problem(name: str) -> str:
         )
     if any(is_leftover(part) for part in parts):
         return "is that of a hidden file or an editor's leftover, which is never a document: rename the file"
-    if len(name) > LONGEST_NAME or any(len(part.encode()) > LONGEST_PART_BYTES for part in parts):
-        return f"is too long: at most {LONGEST_NAME} characters, and {LONGEST_PART_BYTES} bytes in a part"
+    if (
+        len(name) > LONGEST_NAME
+        or len(name.encode()) > LONGEST_NAME_BYTES
+        or any(len(part.encode()) > LONGEST_PART_BYTES for part in parts)
+    ):
+        return f"is too long: at most {LONGEST_NAME} characters, {LONGEST_NAME_BYTES} bytes, and {LONGEST_PART_BYTES} bytes in a part"
     return ""
 
 

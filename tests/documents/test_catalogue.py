@@ -392,3 +392,24 @@ def test_the_days_that_the_sample_corpus_gives_stand_in_its_documents() -> None:
         pages = read_pages(CORPORA / "sample" / "documents" / entry.name, entry.name).pages
         stated = {claim.values for each in pages for claim in find_claims(each.text) if claim.kind == DATE}
         assert (str(entry.effective_from),) in stated, entry.name
+
+
+def test_a_name_that_is_too_long_to_be_stored_is_a_row_that_can_be(corpus: Corpus) -> None:
+    """Postgres takes no key beyond 2,704 bytes, and one such name would cost the whole ingest."""
+    corpus.unlisted = "index"
+    corpus.put("ok.txt")
+    corpus.put("/".join([chr(0x4E00 + n) * 80 for n in range(12)]) + "/x.txt")
+    before = os.getcwd()
+    try:
+        os.chdir(corpus.documents)
+        for n in range(17):
+            os.mkdir(f"{n:02}" + "y" * 238)
+            os.chdir(f"{n:02}" + "y" * 238)
+            if n in (12, 13):
+                Path("x.txt").write_text("words")
+    finally:
+        os.chdir(before)
+    entries, refused = corpus.read()
+    assert [entry.name for entry in entries] == ["ok.txt"]
+    assert len(refused) == 4 and set(refused.values()) == {"unlisted", "broken"}
+    assert all(len(name.encode()) <= 2_000 for name in refused)
