@@ -29,6 +29,7 @@ from psycopg import errors
 
 from tasks.artifacts import ProgressArtifact, artifact_key
 from tasks.documents import Catalogue, Entry, catalogue, locate
+from tasks.documents.locate import sha256_of
 from tasks.documents.read import Counts, Extract, Status, dehyphenated, extract, reader_of, summary
 from tasks.documents.turns import remove_leftovers, turn
 from tasks.domain.chunking import chunk_page, source_of, splitter_name
@@ -308,6 +309,9 @@ def extract_document(corpus: str, source: Source) -> Extracted:
         return Extracted(source, status=Status.MISSING, reason=problem)
     with _room_told(group.store.home), _turn(source, spool):
         raw = _read_again_or_on(path, source, spool)
+        if problem := _changed_meanwhile(path, source):
+            shutil.rmtree(spool, ignore_errors=True)
+            return Extracted(source, status=Status.MISSING, reason=problem)
         if raw.status is not Status.OK:
             shutil.rmtree(spool, ignore_errors=True)
             return Extracted(source, status=raw.status, reason=raw.reason)
@@ -350,6 +354,16 @@ def _read_again_or_on(path: Path, source: Source, spool: Path) -> Extract:
         )
 
 
+def _changed_meanwhile(path: Path, source: Source) -> str:
+    """Why what was just read does not count: other bytes would be stored as those of `source`, and never be read again."""
+    try:
+        if sha256_of(path) == source.sha256:
+            return ""
+    except OSError:
+        pass
+    return f"{path} changed or went away while it was being read, so nothing of it counts. Run the ingest again once nothing writes to it."
+
+
 @task(name="dehyphenate", task_run_name="dehyphenate {extracted.source.name}", **RETRIES)
 def dehyphenate_document(corpus: str, extracted: Extracted) -> Stored:
     """Join what line breaks split, drop page furniture, clean, and store each page's text once, in batches."""
@@ -369,6 +383,9 @@ def dehyphenate_document(corpus: str, extracted: Extracted) -> Stored:
             # Another run may have removed the spool since, and a damaged one is only mended by reading on.
             if not spool.is_dir() or (runtime.task_run.run_count or 1) > 1:
                 raw = _read_again_or_on(extracted.path, source, spool)
+                if problem := _changed_meanwhile(extracted.path, source):
+                    shutil.rmtree(spool, ignore_errors=True)
+                    return Stored(source, None, Status.MISSING, problem)
             known, status, reason = _store(corpus, source, raw)
         else:
             status = "ok"

@@ -523,6 +523,33 @@ def test_a_version_with_hardly_any_text_left_is_rejected(own: Corpus, database: 
     assert states(database) == ["open", "rejected"]
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_file_that_changes_or_goes_while_it_is_read_is_never_stored_as_what_it_was(
+    gone: bool, own: Corpus, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, extract = own.documents / "otter.pdf", boxes.extract
+    before = path.read_bytes()
+
+    def meanwhile(file: Path, name: str, *rest: Any, **named: Any) -> Any:
+        if name != "otter.pdf":
+            return extract(file, name, *rest, **named)
+        pdf(path, "Another text altogether.")
+        read = extract(file, name, *rest, **named)
+        if gone:
+            path.unlink()
+        return read
+
+    monkeypatch.setattr(boxes, "extract", meanwhile)
+    state = own.run()
+    assert state.is_failed() and "while it was being read" in str(state.message)
+    assert query(database, "SELECT text FROM corpus.pages WHERE text LIKE 'Another%'") == []
+    monkeypatch.setattr(boxes, "extract", extract)
+    path.write_bytes(before)
+    state = own.run()
+    assert state.is_completed(), state.message
+    assert "otter.pdf" in found(database, "From what day is compliance with the otter rule required?")
+
+
 def test_a_fault_of_the_reader_stops_no_other_document(
     own: Corpus, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
