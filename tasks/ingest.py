@@ -236,7 +236,13 @@ def _close(connection: Connection, corpus: str, found: Catalogue, sources: tuple
             named.update(name for name in served if row.name == "." or name.startswith(f"{row.name}/"))
     withdrawn = close_documents(connection, corpus, named)
     back = reopen_documents(
-        connection, corpus, {e.name: (source.sha256, source.reader) for source in sources for e in source.entries}
+        connection,
+        corpus,
+        {
+            e.name: (source.sha256, source.reader, e.effective_from, e.effective_to)
+            for source in sources
+            for e in source.entries
+        },
     )
     log = get_run_logger()
     for each in withdrawn:

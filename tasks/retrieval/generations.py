@@ -336,7 +336,8 @@ def live_documents(connection: Connection, generation: int) -> tuple[LiveDocumen
 def close_documents(connection: Connection, corpus: str, named: Collection[str]) -> tuple[Withdrawn, ...]:
     """Close, in what serves, every document whose name is not among `named`; no search returns it once this is committed.
 
-    Returns all that are withdrawn from what serves, also those closed before.
+    Also in what served until lately, because a filing that began with it goes on searching it. Returns all that are withdrawn from what
+    serves, also those closed before.
     """
     rows = connection.execute(
         "UPDATE corpus.generation_documents d SET closed_at = coalesce(d.closed_at, now()) FROM corpus.generations g "
@@ -345,23 +346,33 @@ def close_documents(connection: Connection, corpus: str, named: Collection[str])
         "RETURNING g.id, d.name, d.title, d.closed_at = now()",
         (corpus, list(named)),
     ).fetchall()
+    connection.execute(
+        "UPDATE corpus.generation_documents d SET closed_at = now() FROM corpus.generations g "
+        "WHERE g.id = d.generation_id AND g.corpus = %s AND g.state = 'superseded' "
+        f"AND g.decided_at > now() - interval '{KEPT_AFTER_DECISION}' "
+        "AND d.document_id IS NOT NULL AND d.closed_at IS NULL AND d.name <> ALL(%s)",
+        (corpus, list(named)),
+    )
     return tuple(Withdrawn(*row) for row in sorted(rows))
 
 
-def reopen_documents(connection: Connection, corpus: str, versions: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
-    """Undo the closing of documents that are back under their name, byte for byte: `versions` has (sha256, reader) by name."""
+Version = tuple[str, str, date | None, date | None]
+"""sha256, reader, effective_from and effective_to of a document as the corpus has it now."""
+
+
+def reopen_documents(connection: Connection, corpus: str, versions: Mapping[str, Version]) -> tuple[str, ...]:
+    """Undo the closing of documents that are back under their name, byte for byte and with the same dates: with others it could be
+    found for a period in which it is not in force, so it waits for the next generation."""
     rows = connection.execute(
         "UPDATE corpus.generation_documents d SET closed_at = NULL FROM corpus.generations g, corpus.documents v, "
-        "unnest(%s::text[], %s::text[], %s::text[]) AS named(name, sha256, reader) "
+        "unnest(%s::text[], %s::text[], %s::text[], %s::date[], %s::date[]) AS named(name, sha256, reader, first, last) "
         "WHERE g.id = d.generation_id AND g.corpus = %s AND g.state IN ('open', 'unevaluated') AND v.id = d.document_id "
         "AND d.closed_at IS NOT NULL AND d.name = named.name AND v.sha256 = named.sha256 AND v.reader = named.reader "
+        "AND d.effective_from IS NOT DISTINCT FROM named.first AND d.effective_to IS NOT DISTINCT FROM named.last "
         "RETURNING d.name",
-        (
-            list(versions),
-            [sha256 for sha256, _ in versions.values()],
-            [reader for _, reader in versions.values()],
-            corpus,
-        ),
+        (list(versions), *(list(column) for column in zip(*versions.values(), strict=True)), corpus)
+        if versions
+        else ([], [], [], [], [], corpus),
     ).fetchall()
     return tuple(sorted({str(row[0]) for row in rows}))
 

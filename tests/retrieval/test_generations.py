@@ -316,7 +316,7 @@ def test_dates_the_wrong_way_round_are_refused_by_the_database(database: Databas
 
 
 # ------------------------------------------------------------------------------------------------------------- withdrawn documents
-def test_a_withdrawn_document_is_closed_in_what_serves_and_nowhere_else(database: Database, draft: Draft) -> None:
+def test_a_withdrawn_document_is_closed_in_what_serves_and_not_in_drafts_or_other_corpora(database: Database, draft: Draft) -> None:
     both = {"a.pdf": ["Text A."], "b.pdf": ["Text B."]}
     old = draft(documents=both, opened=True)
     serving = draft(documents=both, digest="g", opened=True)
@@ -333,7 +333,8 @@ def test_a_withdrawn_document_is_closed_in_what_serves_and_nowhere_else(database
         assert [each.name for each in live_documents(connection, serving)] == ["a.pdf"]
         assert [c.document for c in chunks_of(connection, serving)] == ["a.pdf"]
         assert [row.closed for row in document_statuses(connection, serving)] == [False, True]
-        for untouched in (old, waiting, other):
+        assert [each.name for each in live_documents(connection, old)] == ["a.pdf"]
+        for untouched in (waiting, other):
             assert len(live_documents(connection, untouched)) == 2
         # What a filing cited while it stood can still be graded.
         assert {page.document for page in generation_pages(connection, serving)} == {"a.pdf", "b.pdf"}
@@ -346,9 +347,25 @@ def test_a_document_that_is_back_byte_for_byte_is_served_again(database: Databas
     sha = [str(row[0]) for row in rows]
     with connect(database.filing_url) as connection:
         assert len(close_documents(connection, "c", ())) == 2
-        assert reopen_documents(connection, "c", {"a.pdf": (sha[1], READER), "b.pdf": (sha[1], "other")}) == ()
-        assert reopen_documents(connection, "c", {"b.pdf": (sha[1], READER)}) == ("b.pdf",)
+        assert (
+            reopen_documents(
+                connection, "c", {"a.pdf": (sha[1], READER, None, None), "b.pdf": (sha[1], "other", None, None)}
+            )
+            == ()
+        )
+        assert reopen_documents(connection, "c", {"b.pdf": (sha[1], READER, None, date(2020, 12, 31))}) == ()
+        assert reopen_documents(connection, "c", {}) == ()
+        assert reopen_documents(connection, "c", {"b.pdf": (sha[1], READER, None, None)}) == ("b.pdf",)
         assert [each.name for each in live_documents(connection, serving)] == ["b.pdf"]
+
+
+def test_a_withdrawal_counts_in_what_a_running_filing_still_searches(database: Database, draft: Draft) -> None:
+    older = draft(documents={"a.pdf": ["One."], "b.pdf": ["Two."]}, opened=True)
+    draft(documents={"a.pdf": ["One."], "b.pdf": ["Two."], "c.pdf": ["Three."]}, digest="g", opened=True)
+    with connect(database.filing_url) as connection:
+        closed = close_documents(connection, "c", {"a.pdf", "c.pdf"})
+        assert [(each.generation, each.name) for each in closed] == [(older + 1, "b.pdf")]
+        assert [each.name for each in live_documents(connection, older)] == ["a.pdf"]
 
 
 # ---------------------------------------------------------------------------------------------------------------- chunks and vectors

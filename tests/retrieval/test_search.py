@@ -132,7 +132,7 @@ def test_a_document_that_is_withdrawn_while_an_index_is_open_is_gone_at_once(
             "SELECT d.sha256 FROM corpus.documents d JOIN corpus.generation_documents g ON g.document_id = d.id WHERE g.name = 'new.pdf'"
         ).fetchone()
         assert sha256 is not None
-        reopen_documents(connection, "c", {"new.pdf": (sha256[0], READER)})
+        reopen_documents(connection, "c", {"new.pdf": (sha256[0], READER, None, None)})
     assert documents(index.search("What is the fee?", 9)) == set(FEES)
 
 
