@@ -94,6 +94,10 @@ def words_left_out(path: Path, suffix: str, texts: Sequence[str]) -> str:
     that is not looked at."""
     if suffix in (".html", ".htm"):
         return left_out(texts_of_page(decode(path.read_bytes(), declared=True)), texts)
+    if suffix == ".docx":
+        from tasks.documents.word import texts_of_word
+
+        return left_out(texts_of_word(path), texts)
     return ""
 
 
@@ -204,10 +208,14 @@ def _write_mark(mark: HtmlElement) -> None:
 
 
 def with_marks(path: Path) -> BytesIO:
-    """A Word file whose raised runs are written by `write_raised`, in memory; unstructured reads only their characters."""
+    """A Word file, in memory, whose raised runs are written by `write_raised` (unstructured reads only their characters), and in which
+    all of its text stands where unstructured reads it (see word.py)."""
     from docx import Document
 
+    from tasks.documents.word import show_all
+
     document = Document(str(path))
+    show_all(document)
     for paragraph in _paragraphs(document.element.body):
         before = ""
         runs = list(paragraph.iter(f"{_W}r"))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 from docx import Document
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
+from docx.oxml import parse_xml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -173,3 +176,67 @@ def test_what_the_parser_gives_up_on_is_told(lost: str, bench: Bench) -> None:
 def test_an_encoding_is_what_browsers_take_its_declaration_for(declared: str, content: bytes, bench: Bench) -> None:
     page = b"<html><head><meta charset='%s'></head><body><p>%s</p>" % (declared.encode(), content)
     assert read_pages(bench.file("a.html", page), "a.html").pages[0].text == "Form 460–ET"
+
+
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+WORD_FILE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def word_file(bench: Bench, *blocks: str, footnotes: str = "") -> str:
+    """Write a Word file with these blocks of XML; returns the text that is read, or the reason."""
+    document = Document()
+    for block in blocks:
+        document.element.body.insert(len(document.element.body) - 1, parse_xml(block.replace(">", f" {WORD_FILE}>", 1)))
+    if footnotes:
+        name = PackURI("/word/footnotes.xml")
+        kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
+        content = f"<w:footnotes {WORD_FILE}>{footnotes}</w:footnotes>".encode()
+        document.part.relate_to(Part(name, kind, content, document.part.package), f"{RELATIONS}/footnotes")
+    document.save(str(bench.folder / "a.docx"))
+    result = read_pages(bench.folder / "a.docx", "a.docx")
+    assert "left out" not in result.reason
+    return result.pages[0].text if result.pages else result.reason
+
+
+RUN = "<w:r><w:t>Rule A.</w:t></w:r>"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        f"<w:p><w:ins w:id='1' w:author='a'>{RUN}</w:ins></w:p>",
+        f"<w:p><w:ins w:id='1' w:author='a'><w:smartTag w:element='date'>{RUN}</w:smartTag></w:ins></w:p>",
+        f"<w:p><w:moveTo w:id='1' w:author='a'>{RUN}</w:moveTo></w:p>",
+        f"<w:sdt><w:sdtPr/><w:sdtContent><w:p>{RUN}</w:p></w:sdtContent></w:sdt>",
+        f"<w:p><w:sdt><w:sdtContent>{RUN}</w:sdtContent></w:sdt></w:p>",
+        f"<w:p><w:fldSimple w:instr='DATE'>{RUN}</w:fldSimple></w:p>",
+        f"<w:tbl><w:tr><w:tc><w:sdt><w:sdtContent><w:p>{RUN}</w:p></w:sdtContent></w:sdt></w:tc></w:tr></w:tbl>",
+        f"<w:p><w:r><w:pict><w:txbxContent><w:p>{RUN}</w:p></w:txbxContent></w:pict></w:r></w:p>",
+    ],
+)
+def test_text_of_a_word_file_is_read_whatever_it_is_wrapped_in(block: str, bench: Bench) -> None:
+    after = "<w:p><w:r><w:t>After.</w:t></w:r></w:p>"
+    assert word_file(bench, block, after) == "Rule A.\n\nAfter."
+
+
+def test_deleted_text_of_a_word_file_is_none(bench: Bench) -> None:
+    gone = "<w:p><w:r><w:t>Rule </w:t></w:r><w:del w:id='1' w:author='a'><w:r><w:delText>B</w:delText></w:r></w:del>"
+    moved = f"<w:moveFrom w:id='2' w:author='a'>{RUN}</w:moveFrom><w:r><w:t>C.</w:t></w:r></w:p>"
+    assert word_file(bench, gone + moved) == "Rule C."
+
+
+def test_a_footnote_of_a_word_file_stands_after_what_refers_to_it_with_its_mark(bench: Bench) -> None:
+    def mark(number: int) -> str:
+        return f"<w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr><w:footnoteReference w:id='{number}'/></w:r>"
+
+    notes = "".join(
+        f"<w:footnote w:id='{number}'><w:p><w:r><w:footnoteRef/></w:r><w:r><w:t>Note {number}.</w:t></w:r></w:p></w:footnote>"
+        for number in (2, 3)
+    )
+    text = word_file(
+        bench,
+        f"<w:p>{RUN}{mark(2)}<w:r><w:t> More.</w:t></w:r>{mark(3)}</w:p>",
+        "<w:p><w:r><w:t>After.</w:t></w:r></w:p>",
+        footnotes=f"<w:footnote w:type='separator' w:id='0'><w:p/></w:footnote>{notes}",
+    )
+    assert text == "Rule A.[1] More.[2]\n\n[1] Note 2.\n\n[2] Note 3.\n\nAfter."
