@@ -8,7 +8,9 @@ A page needs recognition, first row that applies
     it has no object at all                                                   no: it is empty
     no character of its text layer is a letter or a digit                     yes
     most of its text layer cannot be text (`garbled` in domain/text.py)       yes
-    pictures cover PICTURE_SHARE of it and outside its margins is no word     yes: a scan with a stamp or a page number
+    pictures cover PICTURE_SHARE of it and outside its margins is no word     yes: a scan with a page number
+    pictures cover SOME_SHARE of it and it has less than FEW_WORDS            yes: a scan with a stamp or under a cover note; its text
+                                                                              layer stays unless twice as much is recognised
     otherwise                                                                 no
 
 PDFium is not safe for threads, cannot be interrupted and may crash on a hostile file: it is only entered in the process of
@@ -43,6 +45,9 @@ MOST_CHARACTERS = 400_000
 
 PICTURE_SHARE = 0.5
 """The part of a page that pictures must cover for the page to count as a scan with a stamp."""
+
+SOME_SHARE, FEW_WORDS = 0.2, 50
+"""A page with a picture of that size and fewer words than this in its text layer may have its text in the picture."""
 
 MOST_PIXELS = 40_000_000
 """A page is rendered smaller than asked where it would have more: 300 dpi of a sheet of about 22 by 20 inches."""
@@ -210,9 +215,22 @@ def recognised(pdf: PdfFile, page: PdfPage) -> PdfPage:
         return unread(f"its text has to be recognised, and {error}")
     if not any(character.isalnum() for line in found.lines for character in line.text):
         return unread("no word was recognised on it")
+    if _in_body(kept, page) and _letters(found.lines) <= 2 * _letters(kept):
+        return replace(page, origin="text")
     return PdfPage(
         page.number, picture.height / scale, 0.0, found.lines, page.problem, "ocr", confidence=found.confidence
     )
+
+
+def _in_body(lines: Sequence[Line], page: PdfPage) -> bool:
+    return any(
+        line.upright and not stands_in_margin(line, top=page.top, bottom=page.bottom) and _letters([line])
+        for line in lines
+    )
+
+
+def _letters(lines: Sequence[Line]) -> int:
+    return sum(character.isalnum() for line in lines for character in line.text)
 
 
 NO_RECOGNISER = "its text has to be recognised, and tesseract is not installed"
@@ -247,13 +265,14 @@ def _needs(page: Any, lines: Sequence[Line], *, top: float, bottom: float) -> st
     if garbled("".join(line.text for line in lines)):
         return "recognition"
     body = [line for line in said if line.upright and not stands_in_margin(line, top=top, bottom=bottom)]
-    if body or not _pictures_cover(page, PICTURE_SHARE):
+    few = sum(len(line.text.split()) for line in said) < FEW_WORDS
+    if body and not few:
         return "text"
-    return "recognition"
+    return "recognition" if _pictures_cover(page, SOME_SHARE if few else PICTURE_SHARE) else "text"
 
 
 def _pictures_cover(page: Any, share: float) -> bool:
-    """Whether the largest picture covers that part of the page; a scan is one picture, or strips of one width."""
+    """Whether pictures cover that part of the page; a scan is one picture, or strips of one width."""
     import pypdfium2.raw as raw
 
     width, height = page.get_size()

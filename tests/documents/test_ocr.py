@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from fpdf import FPDF
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -84,8 +85,6 @@ def test_a_stamp_on_a_scan_does_not_hide_the_scan(scanned: ReadResult) -> None:
 
 def test_a_scanned_page_between_pages_of_text_is_recognised_alone(bench: Bench) -> None:
     """A text file of which a page, or all of it, is replaced by a scan does not empty without a word."""
-    from fpdf import FPDF
-
     pdf = FPDF(unit="pt", format=(612, 792))
     pdf.set_font("helvetica", size=11)
     pdf.add_page()
@@ -101,18 +100,13 @@ def test_a_scanned_page_between_pages_of_text_is_recognised_alone(bench: Bench) 
 
 
 def test_a_text_with_a_small_picture_is_not_recognised(bench: Bench) -> None:
-    from fpdf import FPDF
-
     pdf = FPDF(unit="pt", format=(612, 792))
     pdf.set_font("helvetica", size=11)
-    pdf.add_page()
-    pdf.image(printed(PROSE), x=0, y=0, w=612, h=792)
-    pdf.text(60, 300, "A line of the body over a picture: this page has its text.")
     pdf.add_page()
     pdf.image(printed(PROSE), x=0, y=0, w=60, h=60)
     pdf.text(60, 780, "A short page")
     pdf.output(str(bench.folder / "a.pdf"))
-    assert [page.origin for page in read_pages(bench.folder / "a.pdf", "a.pdf").pages] == ["text", "text"]
+    assert [page.origin for page in read_pages(bench.folder / "a.pdf", "a.pdf").pages] == ["text"]
 
 
 def test_a_page_that_takes_too_long_has_a_reason(bench: Bench) -> None:
@@ -183,3 +177,34 @@ def test_a_text_layer_of_codes_without_meaning_is_replaced_by_recognition(bench:
     (page,) = read_pages(path, "a.pdf").pages
     assert page.origin == "ocr"
     assert page.text == "The pharmacy sends the quantity prescribed with every claim for a partial fill"
+
+
+@pytest.mark.parametrize("place", [(0, 0, 612, 792), (0, 120, 612, 300)])
+@pytest.mark.parametrize("at", [30, 400])
+def test_a_picture_of_text_is_read_whatever_is_stamped_or_written_beside_it(
+    place: tuple[int, int, int, int], at: int, bench: Bench
+) -> None:
+    left, top, width, height = place
+    pdf = FPDF(unit="pt", format=(612, 792))
+    pdf.set_font("helvetica", size=9)
+    pdf.add_page()
+    picture = printed("The rule that stands in\na picture applies to all\nof the pharmacies.", size=60)
+    pdf.image(picture.crop((0, 0, picture.width, picture.width * height // width)), x=left, y=top, w=width, h=height)
+    pdf.text(250, at, "RECEIVED MAR 3")
+    pdf.output(str(bench.folder / "a.pdf"))
+    result = read_pages(bench.folder / "a.pdf", "a.pdf")
+    assert "applies to all" in result.pages[0].text and "character recognition" in result.reason
+
+
+def test_the_text_layer_stays_where_the_picture_says_no_more(bench: Bench) -> None:
+    pdf = FPDF(unit="pt", format=(612, 792))
+    pdf.set_font("helvetica", size=11)
+    pdf.add_page()
+    pdf.image(printed("Seal"), x=60, y=300, w=400, h=400)
+    pdf.text(60, 120, "The rule of this page is short, and its 460-ET stands in the text layer.")
+    pdf.output(str(bench.folder / "a.pdf"))
+    page = read_pages(bench.folder / "a.pdf", "a.pdf").pages[0]
+    assert (
+        page.origin == "text"
+        and page.text == "The rule of this page is short, and its 460-ET stands in the text layer."
+    )
