@@ -197,6 +197,9 @@ def _string(number: int, data: Mapping[str, Any], key: str) -> str:
     value = data[key]
     if not isinstance(value, str) or not value.strip():
         raise _wrong(number, f"{key} must be a text that is not empty")
+    # Neither Postgres, where the gate keeps a rank for each id, nor a terminal takes these.
+    if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value):
+        raise _wrong(number, f"{key} has a NUL or half a character (\\u0000, \\ud800 to \\udfff): write it without")
     return value
 
 
