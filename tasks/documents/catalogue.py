@@ -82,6 +82,11 @@ def catalogue(folder: Path) -> Catalogue:
     """
     manifest = load_manifest(folder)
     documents = folder / DOCUMENTS_FOLDER
+    if manifest.unlisted == "index" and not documents.exists():
+        raise PermanentError(
+            f"{documents} is missing, and with it every document that no entry names. Put it back (is a drive not mounted?); "
+            "if they are all to go, leave it empty."
+        )
     found, refused = _by_name(documents)
     entries: list[Entry] = []
     for entry in manifest.documents:

@@ -413,3 +413,14 @@ def test_a_name_that_is_too_long_to_be_stored_is_a_row_that_can_be(corpus: Corpu
     assert [entry.name for entry in entries] == ["ok.txt"]
     assert len(refused) == 4 and set(refused.values()) == {"unlisted", "broken"}
     assert all(len(name.encode()) <= 2_000 for name in refused)
+
+
+def test_a_documents_folder_that_went_away_withdraws_nothing_in_silence(corpus: Corpus) -> None:
+    corpus.put("a.txt")
+    corpus.unlisted = "index"
+    assert [entry.name for entry in corpus.read()[0]] == ["a.txt"]
+    corpus.documents.rename(corpus.folder / "away")
+    with pytest.raises(PermanentError, match="is missing, and with it every document"):
+        corpus.read()
+    corpus.documents.mkdir()
+    assert corpus.read() == ([], {})
