@@ -52,9 +52,7 @@ def elements_from_file(path: Path, *, suffix: str) -> Iterator[Element]:
     else:
         if suffix == ".txt":
             from unstructured.partition.text import partition_text as partition
-        elif suffix == ".md":
-            from unstructured.partition.md import partition_md as partition
-        elif suffix in (".html", ".htm"):
+        elif suffix in (".md", ".html", ".htm"):
             from unstructured.partition.html import partition_html as partition
         else:
             raise ValueError(f"no partitioner for {suffix!r}")
@@ -63,8 +61,8 @@ def elements_from_file(path: Path, *, suffix: str) -> Iterator[Element]:
         if suffix == ".txt":
             # The lines that `unwrap` leaves are rows, items and addresses; the partitioner would run them together.
             text = unwrap(text).replace("\n", "\n\n")
-        elif suffix != ".md":
-            text = with_whole_rows(text)
+        else:
+            text = with_whole_rows(_page_of_markdown(text) if suffix == ".md" else text)
         found = partition(text=text) if text.strip() else []
     for element in found:
         element.text = element.text.replace(_MARK_IN_SOURCE, LINE_BREAK_HYPHEN)
@@ -89,11 +87,20 @@ _LEFT_OUT = {
 _MOST_SPANNED = 1_000
 
 
+def _page_of_markdown(text: str) -> str:
+    """The web page that unstructured's own partitioner of Markdown makes; here, because Markdown may hold any HTML."""
+    from markdown import markdown
+
+    return markdown(text, extensions=["tables", "fenced_code"])
+
+
 def words_left_out(path: Path, suffix: str, texts: Sequence[str]) -> str:
     """A clause about the words of the file that are not in `texts`, those of its elements; empty where none is missing or for a kind
     that is not looked at."""
     if suffix in (".html", ".htm"):
         return left_out(texts_of_page(decode(path.read_bytes(), declared=True)), texts)
+    if suffix == ".md":
+        return left_out(texts_of_page(_page_of_markdown(decode(path.read_bytes(), declared=False))), texts)
     if suffix == ".docx":
         from tasks.documents.word import texts_of_word
 

@@ -240,3 +240,8 @@ def test_a_footnote_of_a_word_file_stands_after_what_refers_to_it_with_its_mark(
         footnotes=f"<w:footnote w:type='separator' w:id='0'><w:p/></w:footnote>{notes}",
     )
     assert text == "Rule A.[1] More.[2]\n\n[1] Note 2.\n\n[2] Note 3.\n\nAfter."
+
+
+def test_html_within_markdown_is_read_like_a_web_page(bench: Bench) -> None:
+    text = "# Rules\n\n<details><summary>Rule A</summary>\n\napplies to all.\n\n</details>\n\nAfter.\n"
+    assert " ".join(paragraphs(bench, "a.md", text)) == "Rules Rule A applies to all. After."
