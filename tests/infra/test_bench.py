@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +22,7 @@ from infra.environment import expected
 from infra.measuring import Peaks, memory, peaks, processor_ms, table, times
 from tasks.retrieval.embedding import load_embedder
 from tasks.retrieval.vectors import exact_is_cheaper
-from tasks.settings import settings
+from tasks.settings import ROOT, settings
 
 SMALL, INDEXED = 300, 2_400  # the larger one is more than an exact scan is ever preferred for
 
@@ -95,8 +97,6 @@ def test_a_peak_is_seen_after_the_memory_was_given_back() -> None:
 
 
 def test_peaks_count_children_and_leave_out_those_named() -> None:
-    import subprocess
-
     command = [sys.executable, "-c", "held = bytearray(80_000_000); print('held', flush=True); input()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"held\n"
@@ -106,6 +106,25 @@ def test_peaks_count_children_and_leave_out_those_named() -> None:
             pass
         child.communicate(b"\n")
     assert all_of_them.below > others.below + 70
+
+
+def test_a_bench_that_is_terminated_leaves_no_server_and_no_folder(tmp_path: Path) -> None:
+    program = (
+        "import time\n"
+        "from infra.measuring import own_postgres\n"
+        "with own_postgres() as postgres:\n"
+        "    print(postgres.process, postgres.server.folder, flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment) as bench:
+        assert bench.stdout is not None
+        server, folder = bench.stdout.readline().split()
+        assert Path(folder).is_dir() and Path(f"/proc/{server}").is_dir()
+        bench.terminate()
+        assert bench.wait(60) == 128 + signal.SIGTERM
+    assert not Path(folder).exists() and not Path(f"/proc/{server}").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_table_has_a_column_as_wide_as_its_widest_cell() -> None:
