@@ -143,12 +143,10 @@ def run(options: argparse.Namespace, environment: Environment) -> int:
 @contextmanager
 def surroundings(url: str, home: Path, corpora: Path) -> Iterator[None]:
     """This process' settings name this database, home and corpus folder; no log and no artifact goes to any Prefect server."""
-    from prefect.logging import disable_run_logger
-    from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_ALLOW_EPHEMERAL_MODE, temporary_settings
-
     # Before the logger is switched off, because this import sets logging up and would switch it on again.
     from tasks import ingest as _boxes  # noqa: F401
     from tasks.settings import settings
+    from tasks.unattended import without_a_server
 
     wanted = {
         "FILEWRIGHT_DATABASE_URL": url,
@@ -161,10 +159,7 @@ def surroundings(url: str, home: Path, corpora: Path) -> Iterator[None]:
     os.environ.update(wanted)
     settings.cache_clear()
     try:
-        with (
-            temporary_settings({PREFECT_SERVER_ALLOW_EPHEMERAL_MODE: False}, restore_defaults={PREFECT_API_URL}),
-            disable_run_logger(),
-        ):
+        with without_a_server():
             yield
     finally:
         for name, value in before.items():

@@ -363,10 +363,11 @@ def _read_again_or_on(path: Path, source: Source, spool: Path) -> Extract:
 def _changed_meanwhile(path: Path, source: Source) -> str:
     """Why what was just read does not count: other bytes would be stored as those of `source`, and never be read again."""
     try:
-        if sha256_of(path) == source.sha256:
-            return ""
+        same = sha256_of(path) == source.sha256
     except OSError:
-        pass
+        same = False
+    if same:
+        return ""
     return f"{path} changed or went away while it was being read, so nothing of it counts. Run the ingest again once nothing writes to it."
 
 

@@ -22,8 +22,8 @@ MOST_COMPARED = 200
 
 _WORD = re.compile(r"[^\W_]+")
 _NO_TEXT = frozenset(
-    "audio button canvas datalist del dialog head iframe nav noembed noframes noscript object script select style svg template textarea title "
-    "video xml".split()
+    "audio button canvas datalist del dialog head iframe nav noembed noframes noscript object script select style svg template "
+    "textarea title video xml".split()
 )
 
 

@@ -316,7 +316,9 @@ def test_dates_the_wrong_way_round_are_refused_by_the_database(database: Databas
 
 
 # ------------------------------------------------------------------------------------------------------------- withdrawn documents
-def test_a_withdrawn_document_is_closed_in_what_serves_and_not_in_drafts_or_other_corpora(database: Database, draft: Draft) -> None:
+def test_a_withdrawn_document_is_closed_in_what_serves_and_not_in_drafts_or_other_corpora(
+    database: Database, draft: Draft
+) -> None:
     both = {"a.pdf": ["Text A."], "b.pdf": ["Text B."]}
     old = draft(documents=both, opened=True)
     serving = draft(documents=both, digest="g", opened=True)
