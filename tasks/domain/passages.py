@@ -86,8 +86,8 @@ class LeftOut:
 class SearchResult:
     """What a search found: at most `asked` passages, best first.
 
-    `left_out` has the documents that were not searched; `shortfall` says in a sentence why there are fewer passages than asked for, and
-    is empty where there are not.
+    `left_out` has the documents that were not searched; `shortfall` says in a sentence why there are fewer passages than asked for and
+    which documents that were asked for are unknown or withdrawn, and is empty otherwise.
     """
 
     passages: tuple[Passage, ...]

@@ -390,7 +390,8 @@ def _missing(scope: _Scope) -> str:
 
 def _shortfall(found: int, k: int, scope: _Scope, leg: Leg) -> str:
     if found >= k:
-        return ""
+        # What was asked for and could not be searched is said also where the others gave enough.
+        return _missing(scope)
     why = (
         "no other passage shares a word with the query"
         if leg == "bm25" and scope.chunks > found

@@ -159,6 +159,8 @@ def test_a_name_that_the_index_does_not_have_is_said(opened: Opened) -> None:
     result = index.search("fee", 4, documents=["old.pdf", "typo.pdf"])
     assert documents(result) == {"old.pdf"} and "no document named typo.pdf" in result.shortfall
     assert "no document named typo.pdf" in index.search("fee", 4, documents=["typo.pdf"]).shortfall
+    enough = index.search("fee", 1, documents=["old.pdf", "typo.pdf"])
+    assert len(enough.passages) == 1 and enough.shortfall == "The index has no document named typo.pdf."
 
 
 def test_a_document_with_two_names_is_found_once_under_one_that_is_in_force(opened: Opened) -> None:
