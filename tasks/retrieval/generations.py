@@ -568,6 +568,15 @@ def decide(
         elif not evaluated and serving is not None and serving.state == "open":
             state = "rejected"
         else:
+            # What was withdrawn while the draft was built stays withdrawn, though its list is older.
+            connection.execute(
+                "UPDATE corpus.generation_documents d SET closed_at = before.closed_at "
+                "FROM corpus.generation_documents before JOIN corpus.generations served ON served.id = before.generation_id "
+                "JOIN corpus.generations mine ON mine.id = %s WHERE served.corpus = mine.corpus "
+                "AND served.state IN ('open', 'unevaluated') AND d.generation_id = mine.id AND d.name = before.name "
+                "AND d.document_id IS NOT NULL AND before.closed_at > mine.created_at",
+                (identity,),
+            )
             connection.execute(
                 "UPDATE corpus.generations SET state = 'superseded', decided_at = now() "
                 "WHERE corpus = %s AND state IN ('open', 'unevaluated')",

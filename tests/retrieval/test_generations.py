@@ -342,6 +342,22 @@ def test_a_withdrawn_document_is_closed_in_what_serves_and_not_in_drafts_or_othe
         assert {page.document for page in generation_pages(connection, serving)} == {"a.pdf", "b.pdf"}
 
 
+def test_what_was_withdrawn_while_a_draft_was_built_stays_withdrawn_when_it_opens(
+    database: Database, draft: Draft
+) -> None:
+    both = {"a.pdf": ["Text A."], "b.pdf": ["Text B."], "c.pdf": ["Text C."]}
+    draft(documents=both, opened=True)
+    with connect(database.filing_url) as connection:
+        close_documents(connection, "c", {"a.pdf", "b.pdf"})
+    # c.pdf is back, with other dates, when this draft begins; b.pdf goes while it is built, and the run that saw it go comes to nothing.
+    waiting = draft(documents=both, digest="h", dates={"c.pdf": (None, date(2020, 1, 1))})
+    with connect(database.filing_url) as connection:
+        close_documents(connection, "c", {"a.pdf"})
+    with connect(database.filing_url) as connection:
+        assert decide(connection, waiting, opened=True, evaluation={}) == "open"
+        assert [each.name for each in live_documents(connection, waiting)] == ["a.pdf", "c.pdf"]
+
+
 def test_a_document_that_is_back_byte_for_byte_is_served_again(database: Database, draft: Draft) -> None:
     serving = draft(documents={"a.pdf": ["Text A."], "b.pdf": ["Text B."]}, opened=True, evaluated=False)
     with psycopg.connect(database.audit_url) as connection:
