@@ -4,7 +4,7 @@ It changes nothing. The index that serves is the open one, else the unevaluated 
 
 Rules
 - Standard output has the passages as the agent's tool words them, or with `--json` one list of
-  {document, page, title, text, score, effective_from, effective_to}, dates as 2025-09-30 or null, best first.
+  {document, page, title, text, score, effective_from, effective_to, origin, confidence}, dates as 2025-09-30 or null, best first.
 - What was left out because it was not in force, and why there are fewer passages than asked for, goes to standard error.
 - Without `--as-of` every document is searched, whenever it is in force; the agent asks for the quarter that it reports on.
 - Exit codes: 0 passages were found, 1 no index serves or it cannot be searched, 2 a question without a letter or digit, or a document that
@@ -87,6 +87,9 @@ def as_json(passage: Passage) -> dict[str, Any]:
         "score": passage.score,
         "effective_from": None if first is None else first.isoformat(),
         "effective_to": None if last is None else last.isoformat(),
+        # "ocr" with a confidence of 0 to 1 where the page was recognised from a picture, else "text" and null.
+        "origin": passage.origin,
+        "confidence": passage.confidence,
     }
 
 

@@ -49,6 +49,6 @@ def use_installation(home: Home, environment: MutableMapping[str, str] = os.envi
         with connect(url, read_only=True, application="filewright-look"):
             pass
     except TemporaryError as error:
-        raise NotUp(f"{NOT_UP} ({error})") from error
+        raise NotUp(NOT_UP) from error
     environment["FILEWRIGHT_DATABASE_URL"] = url
     environment["FILEWRIGHT_HOME"] = str(home.folder)

@@ -120,7 +120,11 @@ def _words(folder: Path, drafts: Sequence[Draft], unread: Sequence[tuple[str, st
     for draft in drafts:
         lines += [*_shown(draft.question), f"    text     {draft.statement}"]
     if not drafts:
-        return [*lines, "The text gives no further question that rules can make. Write your own; see corpus/README.md."]
+        return [
+            *lines,
+            "The text gives no further question that rules can make: they look for a whole sentence with a date, an identifier, a cite, an "
+            "amount of money or a percentage. Write your own; see corpus/README.md.",
+        ]
     return [
         *lines,
         f"{len(drafts)} draft{'s' if len(drafts) != 1 else ''} in {folder / GOLDEN}. They were made by rules and count for nothing yet: "

@@ -83,10 +83,14 @@ def open_index(corpus: str) -> int:
         serving = open_generation(connection, corpus)
         newest = newest_generation(connection, corpus)
     if serving is None:
+        why = {
+            "unevaluated": "Its index serves searches only, because it has no golden questions: write some, then run ingest/ingest.",
+            "rejected": "The newest one was rejected by the index gate: see its artifacts, mend what they name, then run ingest/ingest.",
+            "draft": "One is being built, or its ingest was interrupted: wait for it, or run ingest/ingest.",
+        }
         raise PermanentError(
             f"No index of corpus {corpus} is open, so nothing may be filed from it. "
-            + ("The newest one was rejected by the index gate: see its artifacts. " if newest else "")
-            + "Run ingest/ingest."
+            + why.get(newest.state if newest else "", "Run ingest/ingest.")
         )
     if newest is not None and newest.id > serving.id and newest.state == "rejected":
         get_run_logger().warning(

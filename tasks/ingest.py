@@ -229,6 +229,9 @@ def _close(connection: Connection, corpus: str, found: Catalogue, sources: tuple
     served = [row.name for row in live_documents(connection, serving.id)] if serving is not None else []
     named = {entry.name for entry in found.entries}
     for row in found.refused:
+        # An entry that nothing pins is its file: without it there is no document, whatever the manifest still says.
+        if row.status == Status.MISSING:
+            continue
         # Where files count that no entry names, a refused one is still there; where they do not, it is not part of the corpus.
         if row.status != UNLISTED or found.manifest.unlisted == "index":
             named.add(row.name)

@@ -82,9 +82,11 @@ def catalogue(folder: Path) -> Catalogue:
     """
     manifest = load_manifest(folder)
     documents = folder / DOCUMENTS_FOLDER
-    if manifest.unlisted == "index" and not documents.exists():
+    # Where a file's being there is what makes it a document, a folder that is away would withdraw them all.
+    unpinned = any(not entry.pinned for entry in manifest.documents)
+    if (manifest.unlisted == "index" or unpinned) and not os.path.lexists(documents):
         raise PermanentError(
-            f"{documents} is missing, and with it every document that no entry names. Put it back (is a drive not mounted?); "
+            f"{documents} is missing, and with it every document that no sha256 pins. Put it back (is a drive not mounted?); "
             "if they are all to go, leave it empty."
         )
     found, refused = _by_name(documents)

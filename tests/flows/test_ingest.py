@@ -413,6 +413,18 @@ def test_an_entry_that_is_gone_closes_the_document_though_its_file_still_lies_th
     assert states(database) == ["superseded", "open"]
 
 
+def test_a_file_that_is_gone_is_closed_at_once_though_its_entry_still_stands(own: Corpus, database: Database) -> None:
+    """Nothing pins the entry, so the file is the document. The run says that it is missing, and the others go on."""
+    own.put("extra.pdf", "The pangolin rule is about pangolins.")
+    assert own.run().is_completed()
+    (own.documents / "extra.pdf").unlink()
+    state = own.run()
+    assert state.is_failed() and "extra.pdf: missing" in str(state.message)
+    assert "extra.pdf" not in found(database, "pangolins")
+    assert "Closed in index generation 1" in table()["extra.pdf"]["reason"]
+    assert states(database) == ["superseded", "open"]
+
+
 # -------------------------------------------------------------------------------------------------------------- what cannot be read
 def test_a_folder_with_one_file_of_each_broken_kind_is_told_whole_and_the_rest_opens(
     own: Corpus, database: Database

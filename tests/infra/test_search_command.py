@@ -67,6 +67,8 @@ def test_json_is_one_list_of_passages_and_everything_else_goes_to_standard_error
         "text": "The fee is 12 dollars.",
         "effective_from": "2020-01-01",
         "effective_to": None,
+        "origin": "text",
+        "confidence": None,
     }
     assert f"not in force on that day: {OLD} (in force until 2019-12-31)" in err
 
