@@ -241,7 +241,7 @@ def _retrieve(options: argparse.Namespace, given: Sequence[str]) -> int:
     if options.command == "new" and not options.folder.is_dir():
         print(f"{options.folder} is no folder: name one that has the documents in it.", file=sys.stderr)
         raise Stopped(CANNOT_WORK)
-    environment = ready(options, given)
+    environment = ready(options, given, packages_only=True)
     from infra import local, session
 
     refuse_bad_settings()
@@ -258,9 +258,10 @@ def _retrieve(options: argparse.Namespace, given: Sequence[str]) -> int:
 def refuse_unknown_corpus(name: str) -> None:
     """Raise PermanentError where the corpus folder has no corpus of that name, with those that it has."""
     from tasks.domain.errors import PermanentError
-    from tasks.settings import settings
+    from tasks.settings import CorpusSettings
 
-    root = settings().corpus.corpus_folder
+    # Not settings(): what it has read once it keeps, and the database's address is yet to be set.
+    root = CorpusSettings().corpus_folder
     known = sorted(path.parent.name for path in root.glob("*/corpus.toml"))
     if name not in known:
         raise PermanentError(f"There is no corpus {name!r} in {root}. There: {', '.join(known) or 'none'}.")
@@ -298,11 +299,19 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def ready(options: argparse.Namespace, given: Sequence[str], model: Model | None = None) -> Environment:
-    """Bootstrap where needed, then run the same command line again inside the environment; returns there."""
+def ready(
+    options: argparse.Namespace, given: Sequence[str], model: Model | None = None, *, packages_only: bool = False
+) -> Environment:
+    """Bootstrap where needed, then run the same command line again inside the environment; returns there.
+
+    With `packages_only` an environment that is there is enough: nothing else of the machine (screen, browser) is tried.
+    """
     environment = expected()
-    if environment.current() and environment.complete() and not options.only_print:
-        return environment
+    if environment.complete() and not options.only_print:
+        if environment.current():
+            return environment
+        if packages_only:
+            environment.enter(given)
     # Standard output is the answer's.
     with redirect_stdout(sys.stderr) if hasattr(options, "json") else nullcontext():
         made = bootstrap(yes=options.yes, only_print=options.only_print, model=str(model or Model()))
