@@ -56,6 +56,7 @@ from tasks.domain.text import (
     closes_register_document,
     foreign_lines,
     is_furniture,
+    is_page_mark,
     is_register_page,
     normalise,
     vocabulary,
@@ -444,6 +445,10 @@ def _without_furniture(page: PdfPage, learned: Furniture, dropped: dict[str, Non
             furniture.append(line)
         else:
             kept.append(line)
+    if not kept:
+        # A page is never emptied: where its pages are alike, a document's own first lines look like running heads.
+        kept = [line for line in furniture if line.upright and not is_page_mark(line.text)]
+        furniture = [line for line in furniture if line not in kept]
     _drop(furniture, dropped)
     return kept
 

@@ -400,6 +400,12 @@ def _closings(lines: Sequence[str]) -> list[int]:
     return ends
 
 
+def is_page_mark(line: str) -> bool:
+    """Whether a line says nothing but which page this is, or is a typesetter's imprint, wherever it stands."""
+    stripped = line.strip()
+    return any(pattern.search(stripped) for pattern in (_IMPRINT, _BARE_NUMBER, _PAGE_NUMBER))
+
+
 def is_furniture(line: str, *, page: int, in_margin: bool, furniture: Furniture) -> bool:
     """Whether a line of page `page` belongs to the page and not to the document."""
     stripped = line.strip()

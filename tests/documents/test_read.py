@@ -441,3 +441,29 @@ def test_numbers_of_thousands_of_digits_are_no_exception(bench: Bench) -> None:
     assert result.status in {Status.OK, Status.BROKEN} and result.reason.endswith(".")
     content = re.sub(rb"startxref\n\d+", b"startxref\n" + digits, (bench.folder / "a.pdf").read_bytes())
     assert read_pages(bench.file("b.pdf", content), "b.pdf").status is Status.TRUNCATED
+
+
+def heads_only(path: Path, *lines: str) -> Path:
+    """A page for each line, which stands in the page's top margin."""
+    pdf = FPDF(unit="pt", format=(400, 500))
+    pdf.set_font("helvetica", size=11)
+    for line in lines:
+        pdf.add_page()
+        pdf.text(60, 30, line)
+    pdf.output(str(path))
+    return path
+
+
+def test_a_page_is_never_emptied_as_furniture(tmp_path: Path) -> None:
+    """Pages that are alike but for a number look like nothing but running heads; what they say is what the document says."""
+    lines = [f"Rule {number} of the policy is in force from May {number}, 2024." for number in range(1, 6)]
+    result = read_pages(heads_only(tmp_path / "alike.pdf", *lines), "alike.pdf")
+    assert result.status == Status.OK
+    assert [page.text for page in result.pages] == lines
+
+
+def test_a_page_with_only_its_number_on_it_stays_without_text(tmp_path: Path) -> None:
+    """Blank pages of a printed volume: a number is no word of the document."""
+    lines = ["The policy is in force.", "Page 2 of 4", "3", "It ends here."]
+    result = read_pages(heads_only(tmp_path / "blank.pdf", *lines), "blank.pdf")
+    assert [page.text for page in result.pages] == [lines[0], "", "", lines[3]]
