@@ -214,7 +214,7 @@ def ingest(embed: Embed | None = None) -> Timed:
 
 
 def one_at_a_time(generation: int, chunked: Chunked) -> Any:
-    """What the box `embed` is compared with: each chunk is embedded by itself, and all are stored together."""
+    """What the box `embed` is compared with: the library's own `encode`, called for each chunk by itself; all are stored together."""
     from tasks.ingest import Embedded
     from tasks.retrieval.embedding import load_embedder
     from tasks.retrieval.generations import chunks_to_embed, store_vectors
@@ -230,8 +230,7 @@ def one_at_a_time(generation: int, chunked: Chunked) -> Any:
         chunk_set = find(connection, generation).set_id
         assert chunk_set is not None
         batch = chunks_to_embed(connection, chunk_set, document, 1_000_000)
-        # A question and a passage are embedded alike by this model, and a question by itself.
-        vectors = [embedder.query(text) for _, text in batch]
+        vectors = [embedder.one_by_the_library(text) for _, text in batch]
         store_vectors(connection, chunk_set, [identity for identity, _ in batch], vectors)
     return Embedded(chunked, len(batch))
 

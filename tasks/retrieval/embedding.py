@@ -190,6 +190,11 @@ class Embedder:
         vector: Vectors = self._encode([self.model.query_prefix + text])[0]
         return vector
 
+    def one_by_the_library(self, text: str) -> Vectors:
+        """The vector of one passage, shape (384,), as a plain call of the library computes it: what `passages` is measured against."""
+        vector: Vectors = self._encoder.encode(self.model.passage_prefix + text, normalize_embeddings=True)
+        return vector
+
     def _workers(self) -> ThreadPoolExecutor:
         with self._making:
             if self._pool is None:

@@ -228,3 +228,11 @@ def test_importing_this_room_loads_no_model_library() -> None:
     code = "import sys, tasks.retrieval.search; print('torch' in sys.modules, 'sentence_transformers' in sys.modules)"
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert made.stdout.split() == ["False", "False"]
+
+
+def test_what_passages_are_measured_against_gives_the_same_vectors() -> None:
+    """Else a ratio of their times would compare two different things."""
+    embedder = load_embedder("minilm")
+    texts = ["The rule is effective on March 24, 2020.", "A pharmacy fills a prescription.", "x"]
+    alone = np.stack([embedder.one_by_the_library(text) for text in texts])
+    assert np.allclose(alone, embedder.passages(texts), atol=1e-5)
